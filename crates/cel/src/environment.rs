@@ -24,6 +24,8 @@ pub struct Declarations {
     pub(crate) variables: Vec<(String, Type)>,
     pub(crate) types: Option<Arc<dyn TypeNames>>,
     json_patch: bool,
+    includes: bool,
+    bindings: bool,
     pub(crate) unescapes_keys: bool,
 }
 
@@ -48,6 +50,18 @@ impl Declarations {
         self
     }
 
+    /// Adds the member function `includes`, which only selectors of devices have.
+    pub fn includes(mut self) -> Declarations {
+        self.includes = true;
+        self
+    }
+
+    /// Adds the macro `cel.bind(name, value, expression)`.
+    pub fn bindings(mut self) -> Declarations {
+        self.bindings = true;
+        self
+    }
+
     /// Makes keys of bound maps selectable by their escaped names: `claims.kubernetes__dot__io`. Size and iteration
     /// of the maps see the unescaped keys only.
     pub fn unescape_keys(mut self) -> Declarations {
@@ -69,7 +83,7 @@ impl Environment {
 
     /// Parses and checks an expression. The error lists every issue with its location, as cel-go does.
     pub fn check(&self, text: &str) -> Result<Expression, CompileError> {
-        let ast = parser::parse(text)?;
+        let ast = parser::parse_with(text, self.declarations.bindings)?;
         let mut issues = Issues::default();
         let checked = checker::check(&ast, &self.declarations, &mut issues);
         if issues.is_empty() {
@@ -138,6 +152,9 @@ impl Declarations {
     /// Returns a function of the libraries by name.
     pub(crate) fn find_function(&self, name: &str) -> Option<&'static Function> {
         if name.starts_with("jsonpatch.") && !self.json_patch {
+            return None;
+        }
+        if name == "includes" && !self.includes {
             return None;
         }
         functions::find(name)

@@ -25,6 +25,7 @@ mod admission;
 mod ast;
 mod checker;
 mod cost;
+mod device;
 mod environment;
 mod escaping;
 mod estimate;
@@ -43,6 +44,7 @@ mod types;
 mod value;
 
 pub use admission::{AdmissionVariables, admission, no_variables, variable_type};
+pub use device::{DeviceFeatures, DeviceSizes, device_selector};
 pub use environment::{Declarations, Environment, Expression, TypeNames};
 pub use escaping::{escape, unescape};
 pub use estimate::{Range, Sizes};

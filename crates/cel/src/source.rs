@@ -64,7 +64,10 @@ impl fmt::Display for CompileError {
             }
             write!(f, "ERROR: <input>:{}:{}: {}", issue.line, issue.column + 1, issue.message)?;
             let line = usize::try_from(issue.line - 1).ok().and_then(|line| self.text.split('\n').nth(line));
-            let Some(line) = line.filter(|line| line.len() <= LONGEST_SNIPPET) else { continue };
+            let Some(line) = line.filter(|line| !self.text.is_empty() && line.len() <= LONGEST_SNIPPET)
+            else {
+                continue;
+            };
             write!(f, "\n | {}\n | ", line.replace('\t', " "))?;
             let mut chars = line.chars();
             for c in chars.by_ref().take(usize::try_from(issue.column).unwrap_or(0)) {
@@ -106,6 +109,10 @@ impl Issues {
         let lines = line_starts(text);
         let location = |at: Offset| {
             let Some(at) = at else { return (-1, -1) };
+            // The end of an empty text is before its first column, in cel-go.
+            if text.is_empty() {
+                return (1, -1);
+            }
             let line = lines.partition_point(|start| *start <= at);
             (line as i64, i64::from(at - lines[line - 1]))
         };
@@ -139,6 +146,13 @@ mod tests {
              ERROR: <input>:1:3: first\n | a b\n | ..^\n\
              ERROR: <input>:2:4: second\n | cäd\n | .．.^"
         );
+    }
+
+    #[test]
+    fn an_empty_text_has_no_line_to_display() {
+        let mut issues = Issues::default();
+        issues.report(Some(0), "x");
+        assert_eq!(issues.into_error("").to_string(), "ERROR: <input>:1:0: x");
     }
 
     #[test]

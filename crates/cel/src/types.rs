@@ -10,6 +10,8 @@ use smol_str::SmolStr;
 pub enum Type {
     /// Known only at runtime.
     Dyn,
+    /// A message of any type, `google.protobuf.Any`: as `Dyn`, but not to be iterated over.
+    Any,
     Null,
     Bool,
     Int,
@@ -145,17 +147,18 @@ impl Type {
     }
 
     pub(crate) fn is_dyn(&self) -> bool {
-        matches!(self, Type::Dyn)
+        matches!(self, Type::Dyn | Type::Any)
     }
 
     pub(crate) fn is_dyn_or_error(&self) -> bool {
-        matches!(self, Type::Dyn | Type::Error)
+        matches!(self, Type::Dyn | Type::Any | Type::Error)
     }
 
     /// Returns the name of the type at runtime, without parameters.
     pub fn runtime_name(&self) -> &str {
         match self {
             Type::Dyn => "dyn",
+            Type::Any => "google.protobuf.Any",
             Type::Null => "null_type",
             Type::Bool => "bool",
             Type::Int => "int",
@@ -229,6 +232,7 @@ impl PartialEq for Type {
 impl fmt::Display for Type {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Type::Any => f.write_str("any"),
             Type::Null => f.write_str("null"),
             Type::Duration => f.write_str("duration"),
             Type::Timestamp => f.write_str("timestamp"),

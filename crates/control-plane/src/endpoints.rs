@@ -7,7 +7,7 @@ use pintle_admission::{Chain, ObjectConversion, Request, RequestAdmission, Serve
 use pintle_auth::User;
 use pintle_features::Feature;
 use pintle_meta::gvk::GroupVersionResource;
-use pintle_registry::{Client, Served, Subresource};
+use pintle_registry::{Client, Guard, Served, Store, Subresource};
 use pintle_resources::reviews::{AccessReview, Kind, RulesReview, SelfReview, TokenReview};
 use pintle_resources::served::Version;
 use pintle_resources::strategy;
@@ -15,7 +15,7 @@ use pintle_resources::subresources::{Binding, Eviction, Log, Scale, TokenRequest
 use pintle_schema::{GroupVersion, Resource, Resources};
 use pintle_server::rest::{Endpoint, EndpointConfig, Implementation};
 
-use crate::access::claims::ClaimStatuses;
+use crate::access::claims::{AdminAccess, ClaimStatuses, Permissions};
 use crate::access::escalation::NoEscalation;
 use crate::access::params::ReadableParams;
 use crate::access::pod_certificates::PodCertificateStatuses;
@@ -153,16 +153,10 @@ impl Endpoints<'_> {
                     None => (plain(), Implementation::Missing),
                 }
             }
-            ("resourceclaims", Some("status"))
-                if features.enabled(Feature::DRAResourceClaimGranularStatusAuthorization) =>
-            {
-                match strategy::of(version.group, "resourceclaims/status", settings) {
-                    Some(strategy) => {
-                        let guard = ClaimStatuses {
-                            authorizer: self.config.authorizer.clone(),
-                            version: version.version.into(),
-                            devices: features.enabled(Feature::DRAResourceClaimDeviceStatus),
-                        };
+            ("resourceclaims", Some("status")) => {
+                let strategy = strategy::of(version.group, "resourceclaims/status", settings);
+                match strategy.zip(self.claim_statuses(version.version)) {
+                    Some((strategy, guard)) => {
                         let store = kind.store.with_strategy(strategy).with_guard(Arc::new(guard));
                         (own(), Implementation::Store(Arc::new(store)))
                     }
@@ -197,14 +191,37 @@ impl Endpoints<'_> {
                         NoEscalation { resource: name.into(), escalation: self.config.escalation.clone() };
                     (own(), Implementation::Store(Arc::new(kind.store.with_guard(Arc::new(guard)))))
                 }
-                _ => match self.readable_params(version.group, name) {
-                    Some(guard) => {
-                        (own(), Implementation::Store(Arc::new(kind.store.with_guard(Arc::new(guard)))))
-                    }
+                _ => match self.guard(version.group, name) {
+                    Some(guard) => (own(), Implementation::Store(Arc::new(kind.store.with_guard(guard)))),
                     None => (own(), Implementation::Store(kind.store.clone())),
                 },
             },
         }
+    }
+
+    /// Returns the guard of a resource's writes, if it has one.
+    fn guard(&self, group: &str, name: &str) -> Option<Arc<dyn Guard>> {
+        let spec: &[&str] = match (group, name) {
+            ("resource.k8s.io", "resourceclaims") => &["spec"],
+            ("resource.k8s.io", "resourceclaimtemplates") => &["spec", "spec"],
+            _ => return Some(Arc::new(self.readable_params(group, name)?)),
+        };
+        Some(Arc::new(AdminAccess { namespaces: self.namespaces()?, spec }))
+    }
+
+    fn namespaces(&self) -> Option<Arc<Store>> {
+        Some(self.kinds.get("namespaces")?.store.clone())
+    }
+
+    fn claim_statuses(&self, version: &str) -> Option<ClaimStatuses> {
+        let features = self.config.features;
+        let permissions =
+            features.enabled(Feature::DRAResourceClaimGranularStatusAuthorization).then(|| Permissions {
+                authorizer: self.config.authorizer.clone(),
+                version: version.into(),
+                devices: features.enabled(Feature::DRAResourceClaimDeviceStatus),
+            });
+        Some(ClaimStatuses { namespaces: self.namespaces()?, permissions })
     }
 
     /// Returns the guard of admission policies and their bindings.

@@ -136,7 +136,7 @@ impl Validator<'_> {
     fn unfit(&self, arg: &Expr, clause: Clause) -> Option<(Id, Type)> {
         let of = self.checked.type_of(arg);
         let fits = match (clause, &of) {
-            (_, Type::Dyn) => true,
+            (_, Type::Dyn | Type::Any) => true,
             (Clause::Text, of) => {
                 !matches!(of, Type::Object(_) | Type::Named(_) | Type::Opaque(_) | Type::Optional(_))
             }

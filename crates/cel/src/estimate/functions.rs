@@ -3,6 +3,7 @@
 use super::{CallEstimate, Node, Range, Sizes, known_size};
 use crate::ast::{ExprKind, Literal};
 use crate::cost::{self, TRAVERSAL};
+use crate::functions::MOST_VALUES;
 use crate::types::Type;
 
 /// Cost of a regular expression, per character of the pattern.
@@ -112,6 +113,7 @@ fn kubernetes(
     let fixed = |cost: u64| Some(CallEstimate::of(Range::fixed(cost)));
     match (function, target, args) {
         ("check", ..) => fixed(cost::AUTHORIZER_CHECK),
+        ("includes", Some(_), _) => Some(CallEstimate::of(Range { min: 0, max: MOST_VALUES as u64 })),
         (
             "serviceAccount"
             | "path"

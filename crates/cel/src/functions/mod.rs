@@ -5,6 +5,7 @@
 //! if dynamic values fit none.
 
 pub use self::authorizer::{Authorizer, Check, Checked, Decision, ResourceCheck, authorizer, resource_check};
+pub(crate) use self::device::MOST_VALUES;
 pub(crate) use self::named_formats::longest_pattern;
 pub use self::named_formats::{is_base64, is_date, is_date_time, is_request_uri, is_uuid};
 pub use self::url::Url;
@@ -19,6 +20,7 @@ use crate::value::Val;
 
 mod authorizer;
 mod conversions;
+mod device;
 pub(crate) mod format;
 mod lists;
 mod named_formats;
@@ -62,6 +64,7 @@ pub(crate) struct Overload {
 const LIBRARIES: &[&[Declared]] = &[
     authorizer::FUNCTIONS,
     conversions::FUNCTIONS,
+    device::FUNCTIONS,
     format::FUNCTIONS,
     lists::FUNCTIONS,
     named_formats::FUNCTIONS,

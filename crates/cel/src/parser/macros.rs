@@ -45,6 +45,9 @@ impl Parser<'_> {
         let mut maker = Maker { parser: self, offset };
         let expanded = match target {
             None if function == "has" && args.len() == 1 => has(&mut maker, args),
+            Some(target) if maker.parser.bindings && is_bind(&function, &target, args.len()) => {
+                bind(&mut maker, args)
+            }
             Some(target) if is_macro(&function, args.len()) => receiver(&mut maker, &function, target, args),
             target => {
                 return Ok(Expr {
@@ -68,6 +71,20 @@ fn is_macro(function: &str, args: usize) -> bool {
         "transformList" | "transformMap" | "transformMapEntry" => matches!(args, 3 | 4),
         _ => false,
     }
+}
+
+fn is_bind(function: &str, target: &Expr, args: usize) -> bool {
+    function == "bind" && args == 3 && matches!(&target.kind, ExprKind::Ident(name) if name == "cel")
+}
+
+fn bind(make: &mut Maker<'_, '_>, args: Vec<Expr>) -> Result<Expr, Misuse> {
+    let mut args = args.into_iter();
+    let mut next = || args.next().unwrap_or(Expr { id: 0, kind: ExprKind::Unspecified });
+    let (name, value, body) = (next(), next(), next());
+    let ExprKind::Ident(name) = name.kind else {
+        return misuse(name.id, "cel.bind() variable names must be simple identifiers");
+    };
+    Ok(make.named(name, value, body))
 }
 
 fn has(make: &mut Maker<'_, '_>, mut args: Vec<Expr>) -> Result<Expr, Misuse> {

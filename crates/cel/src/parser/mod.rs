@@ -54,10 +54,17 @@ pub(crate) struct Parser<'t> {
     /// Token at which parsing last resumed; resuming there again skips it.
     last_recovery: Option<usize>,
     nesting: usize,
+    /// Whether `cel.bind` is a macro.
+    bindings: bool,
 }
 
 /// Parses an expression and expands its macros.
 pub(crate) fn parse(text: &str) -> Result<Ast, CompileError> {
+    parse_with(text, false)
+}
+
+/// As [`parse`]; `bindings` adds the macro `cel.bind`.
+pub(crate) fn parse_with(text: &str, bindings: bool) -> Result<Ast, CompileError> {
     let chars: Vec<char> = text.chars().collect();
     let mut issues = Issues::default();
     if chars.len() > MOST_CODE_POINTS {
@@ -79,6 +86,7 @@ pub(crate) fn parse(text: &str) -> Result<Ast, CompileError> {
         attempts: 0,
         last_recovery: None,
         nesting: 0,
+        bindings,
     };
     let root = parser.start();
     match root {

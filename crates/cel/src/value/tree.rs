@@ -10,6 +10,7 @@ use crate::types::Type;
 
 /// Converts the node only; its children are converted when they are read.
 pub(crate) fn from_tree<'v>(value: &'v Value, of: &Type) -> Result<Val<'v>, Error> {
+    let of = if of.is_dyn() { &Type::Dyn } else { of };
     Ok(match (value.node(), of) {
         (Node::Null | Node::Hollow, _) => Val::Null,
         (Node::Bool(value), Type::Bool | Type::Dyn) => Val::Bool(value),

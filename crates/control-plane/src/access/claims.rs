@@ -1,5 +1,9 @@
-//! Further permissions for writes of the status of a ResourceClaim: a scheduler binds claims, and a driver reports its own
-//! devices on its own node. The permissions are for subresources that are not served, `binding` and `driver`.
+//! Further conditions on writes of claims of devices.
+//!
+//! - Administrative access to devices needs a label of the claim's namespace ([`AdminAccess`]).
+//! - Parts of a ResourceClaim's status need permissions of their own ([`ClaimStatuses`]): a scheduler binds claims, and a driver
+//!   reports its own devices on its own node. The permissions are for subresources that are not served, `binding` and
+//!   `driver`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -10,19 +14,83 @@ use pintle_auth::{Attributes, Authorizer, User};
 use pintle_meta::Value;
 use pintle_meta::field_path::{Error, Path};
 use pintle_meta::validation::dns1123_subdomain;
-use pintle_registry::{Context, Guard, Result};
+use pintle_registry::{Context, Guard, Result, Store};
 use pintle_server::filters::forbidden;
 
 const GROUP: &str = "resource.k8s.io";
 const RESOURCE: &str = "resourceclaims";
 const NODE_NAME: &str = "authentication.kubernetes.io/node-name";
 
-/// Guards writes of claims' statuses.
-pub(crate) struct ClaimStatuses {
+const ADMIN_ACCESS: &str = "resource.kubernetes.io/admin-access";
+
+/// Guards creates of claims, or of templates of claims.
+pub(crate) struct AdminAccess {
+    pub(crate) namespaces: Arc<Store>,
+    /// The path of the claim's spec.
+    pub(crate) spec: &'static [&'static str],
+}
+
+impl AdminAccess {
+    /// Checks that a namespace may have claims with administrative access, which a field asks for.
+    async fn check(namespaces: &Store, namespace: &str, field: &Path<'_>) -> Option<Error> {
+        match namespaces.get(&Context::default(), namespace).await {
+            Ok(namespace) if namespace.label(ADMIN_ACCESS) == Some("true") => None,
+            Ok(_) => {
+                let why = format!(
+                    "admin access to devices requires the `{ADMIN_ACCESS}: true` label on the containing namespace"
+                );
+                Some(Error::forbidden(field, why))
+            }
+            Err(error) => {
+                let why = format!("could not retrieve namespace to verify admin access: {error}");
+                Some(Error::internal(field, why))
+            }
+        }
+    }
+}
+
+#[async_trait]
+impl Guard for AdminAccess {
+    async fn check(&self, _: &Context, _: &str, _: &Value, _: Option<&Value>) -> Result<()> {
+        Ok(())
+    }
+
+    async fn examine(&self, _: &Context, new: &Value, old: Option<&Value>, errors: &mut Vec<Error>) {
+        // The spec is immutable, so an update asks for nothing new.
+        if old.is_some() {
+            return;
+        }
+        let requests = new.at(self.spec).map(|spec| spec.items_at(&["devices", "requests"]));
+        let mut requests = requests.unwrap_or_default().iter();
+        let is_admin = |request: &Value| is_true(request, &["exactly", "adminAccess"]);
+        if let Some(index) = requests.position(is_admin) {
+            // The path is that of a claim for templates too.
+            let path = Path::new("spec");
+            let path = path.descendant(&["devices", "requests"]);
+            let (path, namespace) = (path.index(index), new.namespace());
+            let error = AdminAccess::check(&self.namespaces, namespace, &path.child("adminAccess")).await;
+            errors.splice(0..0, error);
+        }
+    }
+}
+
+fn is_true(value: &Value, path: &[&str]) -> bool {
+    value.at(path).and_then(Value::as_bool).unwrap_or_default()
+}
+
+/// Permissions for parts of a claim's status.
+pub(crate) struct Permissions {
     pub(crate) authorizer: Arc<dyn Authorizer>,
     pub(crate) version: String,
     /// Whether drivers report devices (feature gate `DRAResourceClaimDeviceStatus`).
     pub(crate) devices: bool,
+}
+
+/// Guards writes of claims' statuses.
+pub(crate) struct ClaimStatuses {
+    pub(crate) namespaces: Arc<Store>,
+    /// Nothing while the feature gate `DRAResourceClaimGranularStatusAuthorization` is off.
+    pub(crate) permissions: Option<Permissions>,
 }
 
 /// A permission to check.
@@ -34,7 +102,7 @@ struct Question<'a> {
     name: &'a str,
 }
 
-impl ClaimStatuses {
+impl Permissions {
     /// Checks a permission. The error is the reason of a refusal.
     async fn ask(&self, question: Question<'_>) -> std::result::Result<(), String> {
         let Question { user, verb, subresource, namespace, name } = question;
@@ -95,14 +163,8 @@ impl ClaimStatuses {
     }
 }
 
-#[async_trait]
-impl Guard for ClaimStatuses {
-    async fn check(&self, _: &Context, _: &str, _: &Value, _: Option<&Value>) -> Result<()> {
-        Ok(())
-    }
-
-    async fn examine(&self, context: &Context, new: &Value, old: Option<&Value>, errors: &mut Vec<Error>) {
-        let Some(old) = old else { return };
+impl Permissions {
+    async fn check(&self, context: &Context, new: &Value, old: &Value, errors: &mut Vec<Error>) {
         let user = User {
             name: context.user.clone(),
             uid: context.user_uid.clone(),
@@ -124,6 +186,34 @@ impl Guard for ClaimStatuses {
             }
         }
     }
+}
+
+#[async_trait]
+impl Guard for ClaimStatuses {
+    async fn check(&self, _: &Context, _: &str, _: &Value, _: Option<&Value>) -> Result<()> {
+        Ok(())
+    }
+
+    async fn examine(&self, context: &Context, new: &Value, old: Option<&Value>, errors: &mut Vec<Error>) {
+        let Some(old) = old else { return };
+        let mut own = Vec::new();
+        if let (None, Some(index)) = (admin_result(old), admin_result(new)) {
+            let path = Path::new("status");
+            let path = path.descendant(&["allocation", "devices", "results"]);
+            let (path, namespace) = (path.index(index), new.namespace());
+            own.extend(AdminAccess::check(&self.namespaces, namespace, &path.child("adminAccess")).await);
+        }
+        if let Some(permissions) = &self.permissions {
+            permissions.check(context, new, old, &mut own).await;
+        }
+        errors.splice(0..0, own);
+    }
+}
+
+/// Returns the index of the first result with administrative access.
+fn admin_result(claim: &Value) -> Option<usize> {
+    let results = claim.items_at(&["status", "allocation", "devices", "results"]);
+    results.iter().position(|result| is_true(result, &["adminAccess"]))
 }
 
 /// Returns the verbs of which one must be allowed: a driver on the node of the devices needs less.

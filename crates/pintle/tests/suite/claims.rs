@@ -96,3 +96,88 @@ async fn without_its_gate_writing_a_status_is_enough() {
     }
     assert!(!server.stderr().contains("effect"), "{}", server.stderr());
 }
+
+const TEMPLATES: &str = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaimtemplates";
+const NEEDS_LABEL: &str = "admin access to devices requires the `resource.kubernetes.io/admin-access: true` label on the containing namespace";
+
+async fn ask(server: &Server, method: Method, path: &str, object: &Value) -> Answer {
+    let kind = if method == Method::PATCH { "application/merge-patch+json" } else { "application/json" };
+    server.client().token(MASTER).request(method, path, &[("content-type", kind)], object.to_string()).await
+}
+
+#[tokio::test]
+async fn administrative_access_to_devices_needs_a_label_of_the_namespace() {
+    let server = started(&[]).await;
+    let exactly = |admin: bool, class: &str| json!({"deviceClassName": class, "adminAccess": admin});
+    let spec = |admin: bool, class: &str| {
+        let requests = json!([
+            {"name": "r", "exactly": exactly(false, "c")},
+            {"name": "s", "exactly": exactly(admin, class)},
+        ]);
+        json!({"devices": {"requests": requests}})
+    };
+    let claim = |name: &str, admin: bool, class: &str| {
+        json!({"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": {"name": name},
+            "spec": spec(admin, class)})
+    };
+    let template = |name: &str, admin: bool| {
+        json!({"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaimTemplate", "metadata": {"name": name},
+            "spec": {"spec": spec(admin, "c")}})
+    };
+    let granted = json!({"status": {"allocation": {"devices": {"results": [
+        {"request": "r", "driver": "d.example.com", "pool": "p", "device": "x", "adminAccess": true}]}}}});
+    let label = |value: &str| json!({"metadata": {"labels": {"resource.kubernetes.io/admin-access": value}}});
+
+    for (path, object) in [(CLAIMS, claim("b", false, "c")), (TEMPLATES, template("b", false))] {
+        assert_eq!(ask(&server, Method::POST, path, &object).await.code, 201);
+    }
+    // Its label must be exactly `true`, also for superusers.
+    for value in ["", "false", "True"] {
+        let labelled = ask(&server, Method::PATCH, "/api/v1/namespaces/default", &label(value)).await;
+        assert_eq!(labelled.code, 200, "{}", labelled.body);
+        ask(&server, Method::POST, CLAIMS, &claim("c", true, "c")).await.is_status(
+            422,
+            "Invalid",
+            &format!(
+                "ResourceClaim.resource.k8s.io \"c\" is invalid: spec.devices.requests[1].adminAccess: Forbidden: {NEEDS_LABEL}"
+            ),
+        );
+        ask(&server, Method::POST, TEMPLATES, &template("c", true)).await.is_status(
+            422,
+            "Invalid",
+            &format!(
+                "ResourceClaimTemplate.resource.k8s.io \"c\" is invalid: spec.devices.requests[1].adminAccess: Forbidden: \
+                 {NEEDS_LABEL}"
+            ),
+        );
+        ask(&server, Method::PATCH, &format!("{CLAIMS}/b/status"), &granted).await.is_status(
+            422,
+            "Invalid",
+            &format!(
+                "ResourceClaim.resource.k8s.io \"b\" is invalid: status.allocation.devices.results[0].adminAccess: Forbidden: \
+                 {NEEDS_LABEL}"
+            ),
+        );
+    }
+    // This error comes before those of validation.
+    ask(&server, Method::POST, CLAIMS, &claim("c", true, "")).await.is_status(
+        422,
+        "Invalid",
+        &format!(
+            "ResourceClaim.resource.k8s.io \"c\" is invalid: [spec.devices.requests[1].adminAccess: Forbidden: {NEEDS_LABEL}, \
+             spec.devices.requests[1].exactly.deviceClassName: Required value]"
+        ),
+    );
+    assert_eq!(ask(&server, Method::PATCH, "/api/v1/namespaces/default", &label("true")).await.code, 200);
+    for (path, object) in [(CLAIMS, claim("c", true, "c")), (TEMPLATES, template("c", true))] {
+        let created = ask(&server, Method::POST, path, &object).await;
+        assert_eq!(created.code, 201, "{}", created.body);
+    }
+    let status = ask(&server, Method::PATCH, &format!("{CLAIMS}/b/status"), &granted).await;
+    assert_eq!(status.code, 200, "{}", status.body);
+    // Access that was granted stays.
+    assert_eq!(ask(&server, Method::PATCH, "/api/v1/namespaces/default", &label("false")).await.code, 200);
+    let reserved = json!({"status": {"reservedFor": [{"resource": "pods", "name": "p", "uid": "1"}]}});
+    let status = ask(&server, Method::PATCH, &format!("{CLAIMS}/b/status"), &reserved).await;
+    assert_eq!(status.code, 200, "{}", status.body);
+}

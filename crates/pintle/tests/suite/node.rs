@@ -334,3 +334,53 @@ async fn policies_of_a_file_are_followed() {
     let said = broken.args(&["--authorization-mode=ABAC", &flag]).fails().await;
     assert!(said.contains("policy.jsonl, line 2: {\"user\":1}: "), "{said}");
 }
+
+#[tokio::test]
+async fn a_node_keeps_its_slices_of_devices_to_itself() {
+    const SLICES: &str = "/apis/resource.k8s.io/v1/resourceslices";
+    let cluster = Cluster::start().await;
+    let slice = |name: &str, nodes: Value| {
+        let mut slice = json!({
+            "apiVersion": "resource.k8s.io/v1", "kind": "ResourceSlice", "metadata": {"name": name},
+            "spec": {"driver": "d.example.com", "pool": {"name": "p", "generation": 1, "resourceSliceCount": 1}},
+        });
+        for (field, value) in nodes.as_object().expect("an object") {
+            slice["spec"][field] = value.clone();
+        }
+        slice
+    };
+    for nodes in
+        [json!({"nodeName": "n2"}), json!({"allNodes": true}), json!({"perDeviceNodeSelection": true})]
+    {
+        let refused = cluster.ask(N1, Method::POST, SLICES, &slice("a", nodes)).await;
+        assert_eq!(refused.code, 403, "{refused:?}");
+    }
+    let created = cluster.ask(N1, Method::POST, SLICES, &slice("a", json!({"nodeName": "n1"}))).await;
+    assert_eq!(created.code, 201, "{created:?}");
+    let (own, path) = (created.json(), format!("{SLICES}/a"));
+    let updated = cluster.ask(N1, Method::PUT, &path, &own).await;
+    assert_eq!(updated.code, 200, "{updated:?}");
+    let own = updated.json();
+
+    let invalid = |why: &str| format!("ResourceSlice.resource.k8s.io \"a\" is invalid: {why}");
+    let mut moved = own.clone();
+    moved["spec"]["nodeName"] = json!("n2");
+    let answer = cluster.ask(N1, Method::PUT, &path, &moved).await;
+    answer.is_status(422, "Invalid", &invalid("spec.nodeName: Invalid value: \"n2\": field is immutable"));
+    let answer =
+        cluster.ask(N1, Method::PATCH, &path, &json!({"spec": {"nodeName": null, "allNodes": true}})).await;
+    answer.is_status(422, "Invalid", &invalid("spec.nodeName: Invalid value: null: field is immutable"));
+    let answer = cluster.ask(N1, Method::PATCH, &path, &json!({"spec": {"allNodes": true}})).await;
+    answer.is_status(
+        422,
+        "Invalid",
+        &invalid(
+            "spec: Invalid value: \"{`nodeName`, `allNodes`}\": exactly one of `nodeName`, `nodeSelector`, `allNodes`, \
+             `perDeviceNodeSelection` is required, but multiple fields are set",
+        ),
+    );
+    // Nor can another node take it.
+    assert_eq!(cluster.ask(N2, Method::PUT, &path, &own).await.code, 403);
+    let kept = cluster.ask(MASTER, Method::GET, &path, &Value::Null).await.json();
+    assert_eq!(kept["spec"]["nodeName"], "n1");
+}

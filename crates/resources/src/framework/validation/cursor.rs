@@ -272,11 +272,6 @@ impl Cursor<'_, '_> {
     }
 
     #[track_caller]
-    pub(crate) fn too_few(&self, min: usize) {
-        self.errors.push(Error::too_few(&self.path, self.len(), Some(min)));
-    }
-
-    #[track_caller]
     pub(crate) fn internal(&self, error: impl Display) {
         self.errors.push(Error::internal(&self.path, error));
     }
