@@ -58,7 +58,12 @@ impl Selectors {
             }
         };
         let of = expression.result_type();
-        if !matches!(of, Type::Bool | Type::Any) && !(self.features.lists && matches!(of, Type::Dyn)) {
+        let fits = match of {
+            Type::Bool | Type::Any => true,
+            Type::Dyn => self.features.lists,
+            _ => false,
+        };
+        if !fits {
             let why = format!("must evaluate to bool or the unknown type, not {}", of.declared_name());
             return at.invalid(at.text(), why);
         }

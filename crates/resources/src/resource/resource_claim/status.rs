@@ -47,7 +47,7 @@ pub(super) fn device_id(of: &Value) -> DeviceId<'_> {
 pub(super) fn validate(claim: &Cursor<'_, '_>) {
     let status = claim.field("status");
     let (consumers, allocation) = (status.field("reservedFor"), status.field("allocation"));
-    set(&consumers, Some(MOST_CONSUMERS), consumer, |of| of.text_at(&["uid"]), |uid| Printed::json(uid));
+    set(&consumers, Some(MOST_CONSUMERS), consumer, |of| of.text_at(&["uid"]), Printed::json);
     let allocated = LazyCell::new(|| {
         let results = allocation.value().items_at(&["devices", "results"]);
         results.iter().map(device_id).collect::<HashSet<_>>()

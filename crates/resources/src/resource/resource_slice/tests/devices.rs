@@ -161,7 +161,7 @@ fn policies_list_valid_amounts() {
             &format!(".validValues: Invalid value: \"4\": {invalid}"),
         ],
     );
-    let many = vec![r#""1""#; 11].join(",");
+    let many = [r#""1""#; 11].join(",");
     check_policy(
         &format!(r#"{{"default":"1","validValues":[{many}]}}"#),
         &[
