@@ -153,7 +153,7 @@ fn cluster_ips(service: &Cursor<'_, '_>) {
             }
             continue;
         }
-        let wrong = ip_for_legacy_field(ip.path(), ip.text(), true, &known);
+        let wrong = ip_for_legacy_field(ip.path(), ip.text(), ip.strict_addresses(), &known);
         is_readable &= wrong.is_empty();
         ip.report(wrong);
     }
@@ -314,7 +314,7 @@ fn external_ips(spec: &Cursor<'_, '_>) {
     let ips = spec.field("externalIPs");
     let known = ips.before().texts();
     ips.each(|ip| {
-        let wrong = ip_for_legacy_field(ip.path(), ip.text(), true, &known);
+        let wrong = ip_for_legacy_field(ip.path(), ip.text(), ip.strict_addresses(), &known);
         if wrong.is_empty() {
             ip.text_check(endpoint_address);
         }

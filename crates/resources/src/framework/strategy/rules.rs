@@ -273,7 +273,7 @@ impl Tabled {
     }
 
     fn walk(&self, validate: Validate, object: &Value, old: Option<&Value>) -> Vec<Error> {
-        let errors = Errors::default();
+        let errors = Errors::new(&self.settings.features);
         validate(&self.settings, &Cursor::root(object, old, &errors));
         errors.into_vec()
     }

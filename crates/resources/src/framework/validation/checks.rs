@@ -147,12 +147,12 @@ impl Cursor<'_, '_> {
     /// Checks an IP address of a field that once took other spellings; those of `old` may stay.
     #[track_caller]
     pub(crate) fn legacy_ip(&self, old: &[&str]) {
-        self.report(ip_for_legacy_field(self.path(), self.text(), true, old));
+        self.report(ip_for_legacy_field(self.path(), self.text(), self.strict_addresses(), old));
     }
 
     /// As [`Cursor::legacy_ip`], for a range of addresses whose text is given, since callers trim it.
     #[track_caller]
     pub(crate) fn legacy_cidr(&self, text: &str, old: &[&str]) {
-        self.report(cidr_for_legacy_field(self.path(), text, true, old));
+        self.report(cidr_for_legacy_field(self.path(), text, self.strict_addresses(), old));
     }
 }

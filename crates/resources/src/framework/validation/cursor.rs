@@ -284,6 +284,11 @@ impl Cursor<'_, '_> {
         }
     }
 
+    /// Whether addresses must be in their canonical spelling (feature gate `StrictIPCIDRValidation`).
+    pub(crate) fn strict_addresses(&self) -> bool {
+        !self.errors.accepts_loose_addresses()
+    }
+
     /// Returns the number of errors so far, for rules that the reference skips after others failed:
     ///
     /// ```text

@@ -2,6 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 
+use pintle_features::{Feature, Features};
 use pintle_meta::field_path::{Error, MOST_ERRORS, Value as Printed};
 
 /// Limit of the text of all errors: thousands of them may print the same long value.
@@ -13,9 +14,22 @@ const MOST_BYTES: usize = 16 << 20;
 pub(crate) struct Errors {
     list: RefCell<Vec<Error>>,
     bytes: Cell<usize>,
+    /// See [`Errors::accepts_loose_addresses`].
+    loose_addresses: bool,
 }
 
 impl Errors {
+    /// Returns no errors yet, of a validation with these gates.
+    pub(crate) fn new(features: &Features) -> Errors {
+        let loose_addresses = !features.enabled(Feature::StrictIPCIDRValidation);
+        Errors { loose_addresses, ..Errors::default() }
+    }
+
+    /// Whether fields that once took other spellings of addresses, such as leading zeros, still do.
+    pub(super) fn accepts_loose_addresses(&self) -> bool {
+        self.loose_addresses
+    }
+
     #[cfg_attr(test, track_caller)]
     pub(crate) fn push(&self, error: Error) {
         #[cfg(test)]
