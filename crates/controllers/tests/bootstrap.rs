@@ -170,7 +170,8 @@ async fn mandatory_objects_are_set_back_and_suggestions_stay_changed_where_asked
     let cluster = Cluster::new().await;
     let control = cluster.flow_control();
     control.sync().await;
-    for name in ["catch-all", "service-accounts", "global-default"] {
+    // Validation keeps the spec of a mandatory object as it is.
+    for name in ["service-accounts", "global-default"] {
         cluster.change("flowschemas", name, |schema| set_precedence(schema, 77)).await;
     }
     cluster.change("flowschemas", "catch-all", |schema| annotate(schema, "false")).await;
@@ -254,7 +255,7 @@ async fn flow_schemas_say_at_once_whether_their_priority_level_exists() {
         ["api-priority-and-fairness-config-consumer-v1", "Apply", "status"]
     );
     let level = format!(
-        r#"{{"apiVersion":"{FLOW_CONTROL}/v1","kind":"PriorityLevelConfiguration","metadata":{{"name":"level"}},"spec":{{"type":"Exempt"}}}}"#
+        r#"{{"apiVersion":"{FLOW_CONTROL}/v1","kind":"PriorityLevelConfiguration","metadata":{{"name":"level"}},"spec":{{"type":"Limited","limited":{{"nominalConcurrencyShares":1,"limitResponse":{{"type":"Reject"}}}}}}}}"#
     );
     let level = levels.create_if_missing("", level.as_bytes()).await.unwrap().unwrap();
     says("False", "Found").await;

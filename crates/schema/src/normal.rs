@@ -85,9 +85,15 @@ impl Builder {
 }
 
 /// Returns whether an empty value is significant. An empty list of managed fields requests their removal; the managed
-/// fields code then drops it. An empty list of an autoscaler's scaling policies is not defaulted, and refused.
+/// fields code then drops it.
 fn is_significant(field: &Field, value: Node<'_>) -> bool {
-    matches!(field.name, "managedFields" | "policies") && matches!(value, Node::List(_))
+    field.name == "managedFields" && matches!(value, Node::List(_))
+}
+
+/// Returns whether an empty list differs from an absent one although no encoding has it: an autoscaler's scaling policies are
+/// defaulted if they are absent, and refused if they are empty.
+fn is_hollow(field: &Field, value: Node<'_>) -> bool {
+    field.name == "policies" && matches!(value, Node::List([]))
 }
 
 /// Returns the field in normal form: the value found, Go's zero value, or `None` if JSON omits it.
@@ -104,6 +110,7 @@ fn normal_value(field: &Field, value: Value) -> Option<Value> {
     if field.omit_empty {
         match (field.shape.underlying(), value.node()) {
             (Shape::Bytes, Node::Bytes([])) => return Some(Value::hollow()),
+            (_, node) if is_hollow(field, node) => return Some(Value::hollow()),
             (Shape::Named(_), _) => {}
             (Shape::Pointer(_), node) if node != Node::Null => {}
             (_, node) if is_empty(node) && !is_significant(field, node) => return None,

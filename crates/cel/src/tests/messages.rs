@@ -32,7 +32,7 @@ fn syntax_errors_are_those_of_the_generated_parser() {
     };
     check("(", &[&mismatched("1:2", "<EOF>")]);
     check("x ==", &[&mismatched("1:5", "<EOF>")]);
-    check("", &[&mismatched("1:1", "<EOF>")]);
+    check("", &[&mismatched("1:0", "<EOF>")]);
     check("x ===", &["1:5: Syntax error: token recognition error at: '='", &mismatched("1:6", "<EOF>")]);
     check("x.", &["1:3: Syntax error: no viable alternative at input '.'"]);
     check("1 + $", &["1:5: Syntax error: token recognition error at: '$'", &mismatched("1:6", "<EOF>")]);

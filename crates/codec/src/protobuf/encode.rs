@@ -102,6 +102,7 @@ impl<'v> Encoder<'v> {
                 Node::Null,
             ) => Ok(()),
             (_, Node::Null) if field.pointer => Ok(()),
+            (WireShape::List(_), Node::Hollow) => Ok(()),
             (WireShape::List(_), Node::List(items)) => self.list(field.number, field.item, items, depth + 2),
             (WireShape::Map(_), Node::Object(object)) => {
                 self.map(field.number, field.item, object, depth + 2)

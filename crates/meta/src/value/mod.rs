@@ -50,7 +50,7 @@ pub enum Node<'a> {
     String(&'a str),
     /// Base64 in JSON.
     Bytes(&'a [u8]),
-    /// Empty bytes that JSON omits, see [`Value::hollow`].
+    /// Empty bytes, or an empty list, that JSON omits; see [`Value::hollow`].
     Hollow,
     /// JSON text (or, from protobuf, perhaps something else) that was not decoded: `FieldsV1`, `RawExtension`.
     Raw(&'a [u8]),
@@ -74,7 +74,7 @@ impl Value {
         Value(Repr::Bytes(bytes.into()))
     }
 
-    /// Empty bytes of a field with `omitempty`.
+    /// Empty bytes of a field with `omitempty`, or an empty list of one where that differs from an absent list.
     pub const fn hollow() -> Value {
         Value(Repr::Hollow)
     }

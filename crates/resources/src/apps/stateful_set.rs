@@ -14,6 +14,7 @@ use crate::core::persistent_volume_claim::{self, SpecOptions};
 use crate::core::pod;
 use crate::core::pod::validation::Options;
 use crate::framework::conversion::build;
+use crate::framework::semantic;
 use crate::framework::strategy::rules::metadata_update;
 use crate::framework::strategy::{MetadataRecheck, Rules, Settings, tree};
 use crate::framework::validation::{Cursor, Errors};
@@ -90,7 +91,7 @@ fn update(settings: &Settings, set: &Cursor<'_, '_>) {
     let spec = set.field("spec");
     let claims = spec.field("volumeClaimTemplates");
     if ["selector", "serviceName", "podManagementPolicy"].iter().any(|field| spec.field(field).changed())
-        || !pod::equality::is_same(Some(claims.value()), Some(claims.before().value()))
+        || !has_same_claims(&claims)
     {
         spec.forbidden(
             "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', \
@@ -239,6 +240,16 @@ fn negative_history(set: &Value) -> Vec<String> {
     }
     let why = "spec.revisionHistoryLimit: a negative value retains all historical revisions; a value >= 0 is recommended";
     vec![why.into()]
+}
+
+/// Whether the claim templates did not change but for the notation of amounts.
+fn has_same_claims(claims: &Cursor<'_, '_>) -> bool {
+    let (new, old) = (claims.values(), claims.before());
+    new.len() == old.len()
+        && new
+            .iter()
+            .zip(old.values())
+            .all(|(new, old)| semantic::is_same_as("core/v1.PersistentVolumeClaim", Some(new), Some(old)))
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ pub mod defaults;
 mod deprecation;
 pub mod field_labels;
 pub(crate) mod review;
+pub(crate) mod semantic;
 pub mod served;
 pub mod strategy;
 pub mod unenforced;

@@ -4,9 +4,9 @@ use std::borrow::Cow;
 use std::hash::Hash;
 
 use pintle_meta::field_path::Value as Printed;
-use pintle_meta::quantity::Quantity;
-use pintle_meta::{Node, Value};
+use pintle_meta::Value;
 
+use crate::framework::semantic::is_same_as;
 use crate::framework::validation::{Cursor, Seen};
 
 /// Checks each item of a list.
@@ -74,30 +74,11 @@ fn shortened(key: &str, longest: usize) -> Cow<'_, str> {
     Cow::Owned(format!("{start}{ELLIPSIS}{end}"))
 }
 
-/// Reports a change; amounts that are the same number in another notation are none. `of` is the Go type.
-pub(super) fn immutable(field: &Cursor<'_, '_>, of: &str) {
-    if field.changed() && !is_same(field.value(), field.before().value(), false) {
-        field.immutable(of);
-    }
-}
-
-/// Whether two values are the same; `amounts` makes texts quantities.
-fn is_same(new: &Value, old: &Value, amounts: bool) -> bool {
-    match (new.node(), old.node()) {
-        (Node::Object(new), Node::Object(old)) => {
-            let holds_amounts = |key: &str| amounts || ["capacity", "consumedCapacity"].contains(&key);
-            new.len() == old.len()
-                && new.iter().all(|(key, value)| {
-                    old.get(key).is_some_and(|old| is_same(value, old, holds_amounts(key)))
-                })
-        }
-        (Node::List(new), Node::List(old)) => {
-            new.len() == old.len() && new.iter().zip(old).all(|(new, old)| is_same(new, old, amounts))
-        }
-        (Node::String(new), Node::String(old)) if amounts && new != old => {
-            matches!((Quantity::parse(new), Quantity::parse(old)), (Ok(new), Ok(old)) if new == old)
-        }
-        _ => new == old,
+/// Reports a change; amounts that are the same number in another notation are none. `go` is the type that an error prints, `of` the
+/// stored one.
+pub(super) fn immutable(field: &Cursor<'_, '_>, go: &str, of: &str) {
+    if field.changed() && !is_same_as(of, Some(field.value()), Some(field.before().value())) {
+        field.immutable(go);
     }
 }
 

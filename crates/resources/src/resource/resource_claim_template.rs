@@ -21,7 +21,11 @@ pub(super) const TEMPLATES: Rules = Rules {
     validate_update: |settings, template| {
         validate(settings, template);
         metadata_update(template);
-        immutable(&template.field("spec"), "resource.ResourceClaimTemplateSpec");
+        immutable(
+            &template.field("spec"),
+            "resource.ResourceClaimTemplateSpec",
+            "resource/v1.ResourceClaimTemplateSpec",
+        );
     },
     ..NAMESPACED
 };

@@ -6,8 +6,8 @@ use pintle_meta::validation::object_meta;
 use pintle_meta::{Object, Value};
 
 use super::{CONTROLLER_UID, JOB_NAME, TEMPLATE, status, validation};
-use crate::core::pod::equality;
 use crate::core::pod::validation::Options;
+use crate::framework::semantic::is_same_as;
 use crate::framework::strategy::rules::{metadata, metadata_update};
 use crate::framework::strategy::{Settings, tree};
 use crate::framework::validation::Cursor;
@@ -93,7 +93,7 @@ fn template(spec: &Cursor<'_, '_>, mutable: &Mutable) {
         allow_scheduling(&mut allowed, new);
     }
     if !mutable.is_suspended || !mutable.resources {
-        if !equality::is_same(Some(new), Some(&allowed)) {
+        if !is_same_as("core/v1.PodTemplateSpec", Some(new), Some(&allowed)) {
             template.invalid(template.printed_as("core.PodTemplateSpec"), IMMUTABLE);
         }
         return;
@@ -101,7 +101,7 @@ fn template(spec: &Cursor<'_, '_>, mutable: &Mutable) {
     for list in ["containers", "initContainers"] {
         allow_resources(&mut allowed, new, list);
     }
-    if !equality::is_same(new.get("spec"), allowed.get("spec")) {
+    if !is_same_as("core/v1.PodSpec", new.get("spec"), allowed.get("spec")) {
         let pod = template.field("spec");
         pod.invalid(pod.printed_as("core.PodSpec"), IMMUTABLE);
     }

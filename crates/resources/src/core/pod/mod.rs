@@ -6,7 +6,6 @@ pub(in crate::core) mod columns;
 mod container_status;
 pub(in crate::core) mod defaults;
 mod disabled;
-pub(crate) mod equality;
 mod image;
 pub(crate) mod log;
 mod resize;

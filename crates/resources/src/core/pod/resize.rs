@@ -4,13 +4,15 @@ use pintle_meta::Value;
 use pintle_meta::field_path::{Error, Path, Value as Printed};
 use pintle_meta::value::{Key, Object};
 
-use super::equality::is_same;
 use super::quality_of_service;
 use super::validation::options::is_sidecar;
 use super::validation::{self, Options, annotations};
 use crate::framework::conversion::build;
+use crate::framework::semantic::is_same_as;
 use crate::framework::strategy::tree;
 use crate::framework::validation::Cursor;
+
+const CONTAINER: &str = "core/v1.Container";
 
 const ONLY_CPU_AND_MEMORY: &str = "only cpu and memory resources are mutable";
 
@@ -68,7 +70,8 @@ pub(crate) fn resize(pod: &Cursor<'_, '_>, options: &Options) {
     }
     let containers = spec.field("containers");
     containers.each(|container| {
-        if !is_same(
+        if !is_same_as(
+            CONTAINER,
             Some(&masked_container(container)),
             container.before().is_set().then(|| container.before().value()),
         ) {
@@ -80,7 +83,9 @@ pub(crate) fn resize(pod: &Cursor<'_, '_>, options: &Options) {
     let init =
         containers.items().map(|container| init_container(&spec, &container, options)).collect::<Vec<_>>();
     set_list(&mut masked, "initContainers", init.into_iter());
-    if pod.error_count() == errors && !is_same(Some(&masked), Some(spec.before().value())) {
+    if pod.error_count() == errors
+        && !is_same_as("core/v1.PodSpec", Some(&masked), Some(spec.before().value()))
+    {
         spec.forbidden(ONLY_CPU_AND_MEMORY);
     }
 }
@@ -88,7 +93,7 @@ pub(crate) fn resize(pod: &Cursor<'_, '_>, options: &Options) {
 /// Checks an init container, and returns it masked if it can be resized.
 fn init_container(spec: &Cursor<'_, '_>, container: &Cursor<'_, '_>, options: &Options) -> Value {
     let (new, old) = (container.value(), container.before().value());
-    let is_changed = !is_same(Some(new), Some(old));
+    let is_changed = !is_same_as(CONTAINER, Some(new), Some(old));
     if !options.resize_init_containers && !is_sidecar(new) {
         if is_changed {
             spec.forbidden("resources for non-sidecar init containers are immutable");
@@ -96,7 +101,7 @@ fn init_container(spec: &Cursor<'_, '_>, container: &Cursor<'_, '_>, options: &O
         return new.clone();
     }
     let masked = masked_container(container);
-    if !is_same(Some(&masked), Some(old)) {
+    if !is_same_as(CONTAINER, Some(&masked), Some(old)) {
         container.forbidden("only cpu and memory resources for init or sidecar containers are mutable");
     }
     if is_changed && !is_sidecar(new) {
@@ -148,7 +153,8 @@ fn pod_level(spec: &Cursor<'_, '_>, masked: &mut Value) {
             set(masked, "resources", kept);
         }
     }
-    if !is_same(masked.get("resources"), old.is_set().then(|| old.value())) {
+    if !is_same_as("core/v1.ResourceRequirements", masked.get("resources"), old.is_set().then(|| old.value()))
+    {
         spec.forbidden("only cpu and memory resources are mutable at pod-level");
     }
 }

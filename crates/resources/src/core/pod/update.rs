@@ -8,9 +8,9 @@ use pintle_meta::value::Key;
 use pintle_meta::{Value, quote};
 use pintle_schema::go;
 
-use super::equality::is_same;
 use super::validation::{self, Options, annotations, tolerations};
 use crate::framework::conversion::build;
+use crate::framework::semantic::is_same_as;
 use crate::framework::strategy::tree;
 use crate::framework::validation::Cursor;
 
@@ -48,14 +48,14 @@ fn changes(spec: &Cursor<'_, '_>, options: &Options) {
     added_tolerations(&spec.field("tolerations"), options);
     deleted_gates(&spec.field("schedulingGates"));
     let (new, old) = (spec.value(), spec.before().value());
-    if is_same(Some(new), Some(old)) {
+    if is_same_as("core/v1.PodSpec", Some(new), Some(old)) {
         return;
     }
     let mut masked = masked(new, old);
     if !old.items_at(&["schedulingGates"]).is_empty() {
         before_scheduling(spec, &mut masked, old);
     }
-    if !is_same(Some(&masked), Some(old)) {
+    if !is_same_as("core/v1.PodSpec", Some(&masked), Some(old)) {
         let changed = go::diff("core.PodSpec", old, &masked);
         spec.forbidden(format!("pod updates may not change fields other than {MUTABLE}\n{changed}"));
     }
@@ -217,7 +217,7 @@ pub(crate) fn ephemeral_containers(pod: &Cursor<'_, '_>, options: &Options) {
         let name = old.text_at(&["name"]);
         let refused = match named.get(name).copied() {
             None => "may not be removed\n".to_owned(),
-            Some(found) if is_same(Some(found), Some(old)) => continue,
+            Some(found) if is_same_as("core/v1.EphemeralContainer", Some(found), Some(old)) => continue,
             Some(found) => {
                 format!("may not be changed\n{}", go::diff("core.EphemeralContainer", old, found))
             }

@@ -13,6 +13,7 @@ use pintle_schema::Type;
 
 use super::Settings;
 use super::tree::{self, Path};
+use crate::framework::semantic;
 use crate::framework::validation::{Cursor, Errors};
 
 /// The rules of a resource or subresource of a group.
@@ -314,7 +315,8 @@ impl Strategy for Tabled {
             tree::keep(new, old, path);
         }
         (self.rules.on_update)(&self.settings, context, new, old);
-        if !self.rules.generation_fields.iter().all(|path| tree::is_same(new, old, path)) {
+        let is_same = |path: &Path| semantic::is_same_at(self.of, new, old, path);
+        if !self.rules.generation_fields.iter().all(is_same) {
             tree::set(new, &["metadata", "generation"], old.generation() + 1);
         }
     }

@@ -22,7 +22,7 @@ pub(super) const CLAIMS: Rules = Rules {
     validate: |settings, claim| claim_spec::validate(&claim.field("spec"), &settings.features),
     validate_update: |_, claim| {
         metadata_update(claim);
-        immutable(&claim.field("spec"), "resource.ResourceClaimSpec");
+        immutable(&claim.field("spec"), "resource.ResourceClaimSpec", "resource/v1.ResourceClaimSpec");
     },
     ..NAMESPACED.with_status()
 };

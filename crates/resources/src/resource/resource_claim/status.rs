@@ -64,7 +64,7 @@ pub(super) fn validate(claim: &Cursor<'_, '_>) {
         }
     }
     if allocation.is_set() && allocation.has_old() {
-        immutable(&allocation, "*resource.AllocationResult");
+        immutable(&allocation, "*resource.AllocationResult", "resource/v1.AllocationResult");
     } else if allocation.is_set() {
         let requests = claim.value().items_at(&["spec", "devices", "requests"]);
         allocation_result(&allocation, &RequestNames::of(requests));

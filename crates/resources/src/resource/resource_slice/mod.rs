@@ -12,6 +12,7 @@ use super::names;
 use super::strategy::CLUSTER;
 use crate::core::pod::validation::affinity::node_selector;
 use crate::core::volume_sources::driver_name;
+use crate::framework::semantic::is_same_as;
 use crate::framework::strategy::{Rules, tree};
 use crate::framework::validation::Cursor;
 
@@ -28,7 +29,7 @@ pub(super) const SLICES: Rules = Rules {
     },
     on_update: |settings, _, slice, old| {
         // A field that is dropped counts as a change all the same.
-        if !tree::is_same(slice, old, &["spec"]) {
+        if !is_same_as("resource/v1.ResourceSliceSpec", slice.get("spec"), old.get("spec")) {
             tree::set(slice, &["metadata", "generation"], old.generation() + 1);
         }
         gates::drop_disabled(&settings.features, slice, Some(old));
