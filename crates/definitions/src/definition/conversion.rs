@@ -56,7 +56,7 @@ pub(super) fn validate(spec: &Value, options: &Options<'_>, path: &Path<'_>, err
             match (url, service) {
                 (Some(url), None) => errors.extend(webhook::url(url, &client_path.child("url"))),
                 (None, Some(service)) => {
-                    errors.extend(webhook::service(service, &client_path.child("service")))
+                    errors.extend(webhook::service(service, &client_path.child("service")));
                 }
                 _ => {
                     let why = "exactly one of url or service is required";
