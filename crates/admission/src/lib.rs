@@ -26,6 +26,7 @@ mod reinvocation;
 mod request_admission;
 #[cfg(test)]
 mod testing;
+mod tolerations;
 
 pub use attributes::{Attributes, Operation, Request, Target, Versioned};
 pub use chain::{Chain, Cluster, TolerationSeconds};

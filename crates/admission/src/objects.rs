@@ -17,16 +17,18 @@ pub enum Resource {
     PersistentVolume,
     PersistentVolumeClaim,
     Pod,
+    RuntimeClass,
     ServiceAccount,
 }
 
 impl Resource {
-    pub const ALL: [Resource; 6] = [
+    pub const ALL: [Resource; 7] = [
         Resource::CsiDriver,
         Resource::Node,
         Resource::PersistentVolume,
         Resource::PersistentVolumeClaim,
         Resource::Pod,
+        Resource::RuntimeClass,
         Resource::ServiceAccount,
     ];
 
@@ -38,6 +40,7 @@ impl Resource {
             Resource::PersistentVolume => "persistentvolumes",
             Resource::PersistentVolumeClaim => "persistentvolumeclaims",
             Resource::Pod => "pods",
+            Resource::RuntimeClass => "runtimeclasses",
             Resource::ServiceAccount => "serviceaccounts",
         }
     }
@@ -50,6 +53,7 @@ impl Resource {
             Resource::PersistentVolume => ("", "persistentvolume"),
             Resource::PersistentVolumeClaim => ("", "persistentvolumeclaim"),
             Resource::Pod => ("", "pod"),
+            Resource::RuntimeClass => ("node.k8s.io", "runtimeclass"),
             Resource::ServiceAccount => ("", "serviceaccount"),
         }
     }

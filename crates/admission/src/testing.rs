@@ -75,6 +75,12 @@ pub(crate) fn text(value: &Value) -> String {
     String::from_utf8(out).expect("JSON")
 }
 
+/// Decodes JSON as a built-in type.
+pub(crate) fn decoded(of: &str, text: &str) -> Value {
+    let of = pintle_schema::find(of).expect("the type");
+    json::decode(of, text.as_bytes()).unwrap_or_else(|error| panic!("{text}: {error}")).value
+}
+
 impl Case {
     pub(crate) fn new(operation: Operation, resource: &str) -> Case {
         let request = Request { target: Arc::new(target(resource)), ..Request::default() };
@@ -128,6 +134,11 @@ impl Case {
         decoded.unwrap_or_else(|error| panic!("{text}: {error}")).value
     }
 
+    /// Returns the attributes of the request, for calls of one method of a plugin.
+    pub(crate) fn attributes(&self) -> Attributes<'_> {
+        Attributes::new(&self.request, self.operation, self.object.clone(), self.old_object.clone())
+    }
+
     /// Runs a plugin as the chain does: it admits the request, then validates the result, as far as it handles either.
     pub(crate) async fn run(self, plugin: &dyn Plugin) -> Outcome {
         let Case { operation, request, object, old_object } = self;
@@ -164,9 +175,7 @@ impl Outcome {
     /// Returns the object of an admitted request, and checks that it is in the normal form of its type.
     pub(crate) fn normal(self, of: &str) -> Value {
         let object = self.object();
-        let of = pintle_schema::find(of).expect("the type");
-        let again = json::decode(of, text(&object).as_bytes()).expect("an object").value;
-        assert_eq!(object, again, "in normal form");
+        assert_eq!(object, decoded(of, &text(&object)), "in normal form");
         object
     }
 

@@ -38,7 +38,7 @@ pub const ADMISSION_PLUGINS: &[AdmissionPlugin] = &[
     on("PodGroupProtection"),
     off("OwnerReferencesPermissionEnforcement"),
     on("PersistentVolumeClaimResize"),
-    on("RuntimeClass"),
+    on("RuntimeClass").active(),
     on("CertificateApproval").active(),
     on("CertificateSigning").active(),
     on("ClusterTrustBundleAttest").active(),

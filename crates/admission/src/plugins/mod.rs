@@ -6,6 +6,7 @@ mod default_toleration_seconds;
 mod namespace_lifecycle;
 mod node_restriction;
 mod priority;
+mod runtime_class;
 mod service_account;
 mod storage_object_in_use_protection;
 mod taint_nodes_by_condition;
@@ -48,6 +49,7 @@ pub const PLUGINS: &[PluginEntry] = &[
     on("StorageObjectInUseProtection", |_| {
         Some(Arc::new(storage_object_in_use_protection::StorageObjectInUseProtection))
     }),
+    on("RuntimeClass", |cluster| Some(Arc::new(runtime_class::RuntimeClass::new(cluster)))),
     on("CertificateApproval", |cluster| Some(Arc::new(certificates::Approval::new(cluster)))),
     on("CertificateSigning", |cluster| Some(Arc::new(certificates::Signing::new(cluster)))),
     on("ClusterTrustBundleAttest", |cluster| {

@@ -1,4 +1,4 @@
-//! Admission of pods: the Priority and DefaultTolerationSeconds plugins.
+//! Admission of pods: the Priority, DefaultTolerationSeconds and RuntimeClass plugins.
 
 use http::Method;
 use serde_json::{Value, json};
@@ -105,6 +105,53 @@ async fn a_pod_bears_bad_nodes_for_as_long_as_flags_say() {
     let own = json!({"key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoExecute"});
     let patient = made(&server, PODS, &pod("patient", json!({"tolerations": [own]}))).await;
     assert_eq!(patient["spec"]["tolerations"], json!([own, unreachable]));
+}
+
+#[tokio::test]
+async fn a_pod_follows_its_runtime_class() {
+    const CLASSES: &str = "/apis/node.k8s.io/v1/runtimeclasses";
+    let server = Launch::new().start().await;
+    ready(&server).await;
+    let sandboxed = pod("sandboxed", json!({"runtimeClassName": "kata", "nodeSelector": {"a": "b"}}));
+    send(&server, Method::POST, PODS, &sandboxed).await.is_status(
+        403,
+        "Forbidden",
+        "pods \"sandboxed\" is forbidden: pod rejected: RuntimeClass \"kata\" not found",
+    );
+
+    let tolerated = json!({"key": "vm", "operator": "Exists", "effect": "NoSchedule"});
+    let class = json!({
+        "apiVersion": "node.k8s.io/v1", "kind": "RuntimeClass", "metadata": {"name": "kata"}, "handler": "h",
+        "overhead": {"podFixed": {"cpu": "100m"}},
+        "scheduling": {"nodeSelector": {"vm": "yes"}, "tolerations": [tolerated]},
+    });
+    made(&server, CLASSES, &class).await;
+    // At once after its class.
+    let made = made(&server, PODS, &sandboxed).await;
+    assert_eq!(made["spec"]["overhead"], json!({"cpu": "100m"}));
+    assert_eq!(made["spec"]["nodeSelector"], json!({"a": "b", "vm": "yes"}));
+    let (not_ready, unreachable) = (toleration("not-ready", 300), toleration("unreachable", 300));
+    assert_eq!(made["spec"]["tolerations"], json!([not_ready, unreachable, tolerated]));
+    assert_eq!(server.admin().get(&format!("{PODS}/sandboxed")).await.json()["spec"], made["spec"]);
+
+    let conflicting = pod("p", json!({"runtimeClassName": "kata", "nodeSelector": {"vm": "no"}}));
+    send(&server, Method::POST, PODS, &conflicting).await.is_status(
+        403,
+        "Forbidden",
+        "pods \"p\" is forbidden: conflict: runtimeClass.scheduling.nodeSelector[vm] = yes; pod.spec.nodeSelector[vm] = no",
+    );
+    let heavier = pod("p", json!({"runtimeClassName": "kata", "overhead": {"cpu": "1"}}));
+    send(&server, Method::POST, PODS, &heavier).await.is_status(
+        403,
+        "Forbidden",
+        "pods \"p\" is forbidden: pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead",
+    );
+    // Rejected by validating admission, which comes after the validation of the pod.
+    let without = "pods \"p\" is forbidden: pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead";
+    let alone = pod("p", json!({"overhead": {"cpu": "1"}}));
+    send(&server, Method::POST, PODS, &alone).await.is_status(403, "Forbidden", without);
+    let invalid = pod("p", json!({"overhead": {"cpu": "-1"}}));
+    assert_eq!(send(&server, Method::POST, PODS, &invalid).await.code, 422);
 }
 
 #[tokio::test]
