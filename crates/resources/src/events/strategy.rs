@@ -112,6 +112,7 @@ mod tests {
     use pintle_registry::Context;
 
     use crate::framework::strategy::testing::{invalid, of};
+    use crate::framework::validation::testing::Base;
 
     const GOOD: &str = r#"{"metadata":{"name":"e","namespace":"n","resourceVersion":"1"},"involvedObject":{"kind":"Pod","namespace":"n"},"reason":"r","type":"Normal","eventTime":"2026-01-01T00:00:00.000000Z","action":"a","reportingComponent":"c","reportingInstance":"i"}"#;
 
@@ -145,6 +146,17 @@ mod tests {
             let told = invalid(&events, &GOOD.replace(from, to));
             assert!(told.len() == 1 && told[0].starts_with(wrong), "{told:?}");
         }
+    }
+
+    #[test]
+    fn times_are_required() {
+        let base = Base::new("events.k8s.io", "events", GOOD);
+        let series = |rest: &str| format!(r#"{{"count":2{rest}}}"#);
+        base.accepts(&[&[("/series", &series(r#","lastObservedTime":"2026-01-01T00:00:00.000000Z""#))]]);
+        base.refuses(&[
+            (&[("/eventTime", "")], &["eventTime: Required value"]),
+            (&[("/series", &series(""))], &["series.lastObservedTime: Required value"]),
+        ]);
     }
 
     #[test]

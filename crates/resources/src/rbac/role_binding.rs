@@ -81,3 +81,29 @@ fn check_subject(subject: &Cursor<'_, '_>, is_namespaced: bool) {
         _ => kind.not_supported(kind.text(), &["ServiceAccount", "User", "Group"]),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::framework::validation::testing::Base;
+
+    const SUBDOMAIN: &str = r"a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
+
+    #[test]
+    fn service_accounts_have_names_that_accounts_may_have() {
+        let base = Base::new(
+            super::GROUP,
+            "rolebindings",
+            r#"{"metadata":{"name":"b","namespace":"n"},
+                "roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"Role","name":"r"},
+                "subjects":[{"kind":"ServiceAccount","name":"a"}]}"#,
+        );
+        base.accepts(&[
+            &[("/subjects/0/name", r#""a.b""#)],
+            &[("/subjects/0", r#"{"kind":"User","name":"A B","apiGroup":"rbac.authorization.k8s.io"}"#)],
+        ]);
+        base.refuses(&[(
+            &[("/subjects/0/name", r#""A B""#)],
+            &[&format!(r#"subjects[0].name: Invalid value: "A B": {SUBDOMAIN}"#)],
+        )]);
+    }
+}

@@ -71,25 +71,4 @@ pub(crate) fn validate(event: &Value, reporter: &str) -> Vec<Error> {
 }
 
 #[cfg(test)]
-mod tests {
-    use crate::framework::strategy::testing::{invalid, of};
-
-    fn named(rest: &str) -> String {
-        format!(r#"{{"metadata":{{"name":"a","namespace":"n","resourceVersion":"1"}},{rest}}}"#)
-    }
-
-    #[test]
-    fn an_event_is_in_the_namespace_of_its_object() {
-        let events = of("", "events");
-        let why = "does not match event.namespace";
-        assert_eq!(
-            invalid(&events, &named(r#""involvedObject":{"namespace":"m"}"#)),
-            [format!("involvedObject.namespace: Invalid value: \"m\": {why}")]
-        );
-        assert!(invalid(&events, &named(r#""involvedObject":{"namespace":"n"}"#)).is_empty());
-        let newer = named(
-            r#""involvedObject":{"namespace":"n"},"eventTime":"2026-01-01T00:00:00.000000Z","reportingComponent":"a","reportingInstance":"b","action":"c""#,
-        );
-        assert_eq!(invalid(&events, &newer), ["reason: Required value"]);
-    }
-}
+mod tests;

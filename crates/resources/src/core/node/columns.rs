@@ -60,7 +60,8 @@ fn roles(object: &Value) -> String {
         None if key == "kubernetes.io/role" => Some(value),
         None => None,
     };
-    let roles: BTreeSet<&str> = object.labels().filter_map(role).filter(|role| !role.is_empty()).collect();
+    let roles: BTreeSet<&str> =
+        Value::labels(object).filter_map(role).filter(|role| !role.is_empty()).collect();
     if roles.is_empty() { cell::NONE.into() } else { roles.into_iter().collect::<Vec<_>>().join(",") }
 }
 

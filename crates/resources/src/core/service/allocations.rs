@@ -302,7 +302,9 @@ impl Taken {
         let pools = self.pools.clone();
         let refused = |why: String| {
             let spec = Path::new("spec");
-            let error = Error::invalid(&spec.child("clusterIPs"), shown_addresses(service), why);
+            let (path, shown) = (spec.child("clusterIPs"), shown_addresses(service));
+            // Tested by `an_address_is_an_object_as_long_as_its_service_is`.
+            let error = Error::invalid(&path, shown, why); // unreachable: reported by the allocator, see tests/services.rs
             refusal(service, &[error])
         };
         // The first one finds out what there is.

@@ -8,6 +8,7 @@ use pintle_schema::go;
 use super::fields::{self, ADDRESSES, FAMILIES, FAMILY_POLICY, NONE};
 use super::validation;
 use crate::framework::strategy::tree;
+use crate::framework::validation::Errors;
 
 pub(super) const SINGLE: &str = "SingleStack";
 const PREFERRED: &str = "PreferDualStack";
@@ -70,18 +71,19 @@ impl Families {
         }
         let errors = validation::cluster_ip_errors(service, old);
         invalid(service, &errors)?;
-        let mut errors = Vec::new();
+        let errors = Errors::default();
         if let Some(old) = old {
-            apply_change(service, old, &mut errors);
+            apply_change(service, old, &errors);
         }
-        self.infer(service, &mut errors);
-        invalid(service, &errors)?;
+        self.infer(service, &errors);
+        invalid(service, &errors.into_vec())?;
 
         let policy = fields::policy(service).unwrap_or_default();
         let wants_both = policy != SINGLE;
         if !is_anything(service) {
-            let errors = self.missing(service, policy);
-            invalid(service, &errors)?;
+            let errors = Errors::default();
+            self.report_missing(service, policy, &errors);
+            invalid(service, &errors.into_vec())?;
         }
         let mut names: Vec<String> = fields::families(service).into_iter().map(str::to_owned).collect();
         if names.is_empty() {
@@ -100,7 +102,7 @@ impl Families {
     }
 
     /// Families that the addresses tell, after what the policy says against both.
-    fn infer(self, service: &mut Value, errors: &mut Vec<Error>) {
+    fn infer(self, service: &mut Value, errors: &Errors) {
         let addresses: Vec<String> = fields::addresses(service).into_iter().map(str::to_owned).collect();
         let mut names: Vec<String> = fields::families(service).into_iter().map(str::to_owned).collect();
         if fields::policy(service) == Some(SINGLE) {
@@ -112,8 +114,12 @@ impl Families {
                     ),
                 )
             };
-            errors.extend((addresses.len() == 2).then(|| several("cluster IPs")));
-            errors.extend((names.len() == 2).then(|| several("IP families")));
+            if addresses.len() == 2 {
+                errors.push(several("cluster IPs"));
+            }
+            if names.len() == 2 {
+                errors.push(several("IP families"));
+            }
         }
         let known = names.len();
         let spec = Path::new("spec");
@@ -136,8 +142,7 @@ impl Families {
     }
 
     /// Reports a family that the cluster does not have.
-    fn missing(self, service: &Value, policy: &str) -> Vec<Error> {
-        let mut errors = Vec::new();
+    fn report_missing(self, service: &Value, policy: &str, errors: &Errors) {
         if policy == BOTH && !self.both {
             errors.push(wrong_policy(service, "this cluster is not configured for dual-stack services"));
         }
@@ -149,7 +154,6 @@ impl Families {
                 errors.push(Error::invalid(&path.index(index), Printed::json(name), why));
             }
         }
-        errors
     }
 }
 
@@ -169,7 +173,7 @@ pub(super) fn prefers_as_before(new: &Value, old: &Value) -> bool {
 }
 
 /// To give up one of two, the policy must say so; then it is enough to say that.
-fn apply_change(service: &mut Value, old: &Value, errors: &mut Vec<Error>) {
+fn apply_change(service: &mut Value, old: &Value, errors: &Errors) {
     if fields::policy(service) == Some(SINGLE) {
         for path in [ADDRESSES, FAMILIES] {
             if tree::is_same(service, old, path) && service.items_at(path).len() > 1 {
@@ -253,10 +257,27 @@ mod tests {
     }
 
     #[test]
+    fn single_stack_has_one_of_each() {
+        let both = r#"{"clusterIP":"10.0.0.1","clusterIPs":["10.0.0.1","fd00::1"],"ipFamilies":["IPv4","IPv6"],"ipFamilyPolicy":"SingleStack"}"#;
+        let policy = r#"spec.ipFamilyPolicy: Invalid value: "SingleStack": must be 'RequireDualStack' or 'PreferDualStack' when multiple"#;
+        assert_eq!(
+            chosen(DUAL_STACK, both, None).unwrap_err(),
+            format!(
+                r#"Service "s" is invalid: [{policy} cluster IPs are specified, {policy} IP families are specified]"#
+            )
+        );
+    }
+
+    #[test]
     fn both_are_given_where_there_are_both() {
         let preferred = r#"{"ipFamilyPolicy":"PreferDualStack","ipFamilies":["IPv4"]}"#;
         assert_eq!(chosen(SINGLE_STACK, preferred, None).unwrap(), r#"PreferDualStack ["IPv4"]"#);
         assert_eq!(chosen(DUAL_STACK, preferred, None).unwrap(), r#"PreferDualStack ["IPv4","IPv6"]"#);
+        let other = chosen(SINGLE_STACK, r#"{"ipFamilies":["IPv6"]}"#, None).unwrap_err();
+        assert_eq!(
+            other,
+            r#"Service "s" is invalid: spec.ipFamilies[0]: Invalid value: "IPv6": not configured on this cluster"#
+        );
         let wrong = chosen(SINGLE_STACK, r#"{"ipFamilyPolicy":"RequireDualStack"}"#, None).unwrap_err();
         assert!(wrong.ends_with("this cluster is not configured for dual-stack services"), "{wrong}");
     }

@@ -122,7 +122,9 @@ fn refused(service: &Value, need: Option<&Need>, why: &Refusal) -> Box<Status> {
             let spec = Path::new("spec");
             let ports = spec.child("ports");
             let path = ports.index(*place);
-            let error = Error::invalid(&path.child("nodePort"), *wanted, why.to_string());
+            let (path, why) = (path.child("nodePort"), why.to_string());
+            // Tested by `what_is_refused_leaves_nothing`.
+            let error = Error::invalid(&path, *wanted, why); // unreachable: reported by the allocator, see tests/services.rs
             refusal(service, &[error])
         }
         Some((For::HealthCheck, Some(wanted))) => failed(format!("requested HealthCheck NodePort {wanted}")),

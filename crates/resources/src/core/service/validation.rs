@@ -428,4 +428,6 @@ fn traffic(service: &Cursor<'_, '_>, spec: &Cursor<'_, '_>) {
 }
 
 #[cfg(test)]
+mod cases;
+#[cfg(test)]
 mod tests;

@@ -5,12 +5,13 @@ use std::time::SystemTime;
 
 use async_trait::async_trait;
 use pintle_auth::service_account::{Claims, Issuer, Ref, WARN_ONLY_SECONDS};
-use pintle_meta::field_path::{Error, Path};
 use pintle_meta::gvk::GroupVersionKind;
 use pintle_meta::time::Time;
 use pintle_meta::{Reason, Status, Value, quote};
 use pintle_registry::{Admission, Context, Result, Store, Subresource, WriteOptions};
 use pintle_runtime::Clock;
+
+use crate::framework::validation::{Cursor, Errors};
 
 const GROUP: &str = "authentication.k8s.io";
 const KIND: &str = "TokenRequest";
@@ -68,19 +69,12 @@ impl Subresource for TokenRequest {
         _: WriteOptions,
     ) -> Result<Option<Value>> {
         let namespace = context.namespace.clone();
-        if !object.name().is_empty() && object.name() != name {
-            let why = "must match the service account name if specified";
-            let error = Error::invalid(&Path::new("metadata").child("name"), object.name(), why);
-            return Err(Box::new(Status::invalid(GROUP, KIND, name, &[error])));
-        }
+        check(&object, name, |request| validate_name(request, name))?;
         let account = self.accounts.get(context, name).await?;
         self.check_uid(context, &object, &account)?;
         let now = self.clock.now();
         self.fill(&mut object, &account, now);
-        let errors = validate(&object);
-        if !errors.is_empty() {
-            return Err(Box::new(Status::invalid(GROUP, KIND, "", &errors)));
-        }
+        check(&object, "", validate)?;
         admission.create(&object).await?;
         let bound = match object.at(&["spec", "boundObjectRef"]).filter(|reference| !reference.is_null()) {
             Some(reference) => self.bound(context, name, reference).await?,
@@ -238,18 +232,31 @@ impl TokenRequest {
     }
 }
 
-fn validate(request: &Value) -> Vec<Error> {
-    let seconds = seconds(request);
-    let path = Path::new("spec");
-    let path = path.child("expirationSeconds");
-    let mut errors = Vec::new();
-    if seconds < SHORTEST {
-        errors.push(Error::invalid(&path, seconds, "may not specify a duration less than 10 minutes"));
+/// Returns the errors of a rule as the status of a request for a token; `name` is the one that the status shows.
+fn check(request: &Value, name: &str, rule: impl Fn(&Cursor<'_, '_>)) -> Result<()> {
+    let errors = Errors::default();
+    rule(&Cursor::root(request, None, &errors));
+    match errors.into_vec() {
+        errors if errors.is_empty() => Ok(()),
+        errors => Err(Box::new(Status::invalid(GROUP, KIND, name, &errors))),
     }
-    if seconds > LONGEST {
-        errors.push(Error::invalid(&path, seconds, "may not specify a duration larger than 2^32 seconds"));
+}
+
+fn validate_name(request: &Cursor<'_, '_>, account: &str) {
+    let name = request.at(&["metadata", "name"]);
+    if !name.is_empty() && name.text() != account {
+        name.invalid(name.text(), "must match the service account name if specified");
     }
-    errors
+}
+
+fn validate(request: &Cursor<'_, '_>) {
+    let life = request.at(&["spec", "expirationSeconds"]);
+    if life.integer() < SHORTEST {
+        life.invalid(life.integer(), "may not specify a duration less than 10 minutes");
+    }
+    if life.integer() > LONGEST {
+        life.invalid(life.integer(), "may not specify a duration larger than 2^32 seconds");
+    }
 }
 
 fn seconds(request: &Value) -> i64 {
@@ -263,5 +270,45 @@ fn reference(object: &Value) -> Ref {
 fn set(object: &mut Value, path: &[&str], field: &str, value: Value) {
     if let Some(place) = object.at_mut(path).and_then(Value::as_object_mut) {
         place.insert(field.to_owned(), value);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(request: &str, rule: impl Fn(&Cursor<'_, '_>)) -> Option<String> {
+        let of = pintle_schema::find("authentication/v1.TokenRequest").unwrap();
+        let request = pintle_codec::json::decode(of, request.as_bytes()).unwrap().value;
+        check(&request, "a", rule).err().map(|status| status.message)
+    }
+
+    #[test]
+    fn a_named_request_is_for_that_account() {
+        let named = |name: &str| {
+            refusal(&format!(r#"{{"metadata":{{"name":"{name}"}}}}"#), |request| validate_name(request, "a"))
+        };
+        assert_eq!(named(""), None);
+        assert_eq!(named("a"), None);
+        let why = r#"metadata.name: Invalid value: "b": must match the service account name if specified"#;
+        let expected = format!(r#"TokenRequest.authentication.k8s.io "a" is invalid: {why}"#);
+        assert_eq!(named("b"), Some(expected));
+    }
+
+    #[test]
+    fn lives_of_tokens_have_limits() {
+        let lasting =
+            |seconds: i64| refusal(&format!(r#"{{"spec":{{"expirationSeconds":{seconds}}}}}"#), validate);
+        assert_eq!(lasting(SHORTEST), None);
+        assert_eq!(lasting(LONGEST), None);
+        for (seconds, why) in [
+            (599, "may not specify a duration less than 10 minutes"),
+            (4_294_967_297, "may not specify a duration larger than 2^32 seconds"),
+        ] {
+            let field = "spec.expirationSeconds: Invalid value";
+            let expected =
+                format!(r#"TokenRequest.authentication.k8s.io "a" is invalid: {field}: {seconds}: {why}"#);
+            assert_eq!(lasting(seconds), Some(expected));
+        }
     }
 }

@@ -10,7 +10,7 @@ fn tree(services: &Subject, spec: &str) -> Value {
     service
 }
 
-fn walk(rule: fn(&Cursor<'_, '_>), new: &Value, old: Option<&Value>) -> Vec<String> {
+pub(super) fn walk(rule: fn(&Cursor<'_, '_>), new: &Value, old: Option<&Value>) -> Vec<String> {
     let errors = Errors::default();
     rule(&Cursor::root(new, old, &errors));
     errors.into_vec().iter().map(ToString::to_string).collect()
