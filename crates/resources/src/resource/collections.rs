@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 use std::hash::Hash;
 
-use pintle_meta::field_path::Value as Printed;
 use pintle_meta::Value;
+use pintle_meta::field_path::Value as Printed;
 
 use crate::framework::semantic::is_same_as;
 use crate::framework::validation::{Cursor, Seen};
