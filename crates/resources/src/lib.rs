@@ -35,6 +35,7 @@ pub mod reviews {
     pub use crate::authentication::token_review::TokenReview;
     pub use crate::authorization::access_review::{AccessReview, Kind};
     pub use crate::authorization::rules_review::RulesReview;
+    pub use crate::framework::review::requesting_user;
 }
 
 /// Subresources with an object or an effect of their own.

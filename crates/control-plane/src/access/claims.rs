@@ -15,6 +15,7 @@ use pintle_meta::Value;
 use pintle_meta::field_path::{Error, Path};
 use pintle_meta::validation::dns1123_subdomain;
 use pintle_registry::{Context, Guard, Result, Store};
+use pintle_resources::reviews::requesting_user;
 use pintle_server::filters::forbidden;
 
 const GROUP: &str = "resource.k8s.io";
@@ -165,12 +166,7 @@ impl Permissions {
 
 impl Permissions {
     async fn check(&self, context: &Context, new: &Value, old: &Value, errors: &mut Vec<Error>) {
-        let user = User {
-            name: context.user.clone(),
-            uid: context.user_uid.clone(),
-            groups: context.groups.clone(),
-            extra: context.extra.clone(),
-        };
+        let user = requesting_user(context);
         let is_bound_as = |claim: &Value| {
             let allocation = claim.at(&["status", "allocation"]).cloned();
             (allocation, claim.items_at(&["status", "reservedFor"]).to_vec())

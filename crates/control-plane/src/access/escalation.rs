@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use pintle_auth::User;
 use pintle_auth::authorizer::rbac::{Escalation, Refusal, Write};
 use pintle_meta::{Status, Value};
 use pintle_registry::{Context, Guard, Result, key};
+use pintle_resources::reviews::requesting_user;
 
 use super::rbac::Roles;
 
@@ -21,12 +21,7 @@ pub(crate) struct NoEscalation {
 #[async_trait]
 impl Guard for NoEscalation {
     async fn check(&self, context: &Context, name: &str, new: &Value, old: Option<&Value>) -> Result<()> {
-        let user = User {
-            name: context.user.clone(),
-            uid: context.user_uid.clone(),
-            groups: context.groups.clone(),
-            extra: context.extra.clone(),
-        };
+        let user = requesting_user(context);
         let resource = &self.resource;
         let write = Write { user: &user, resource, namespace: &context.namespace, name, new, old };
         let refusal = match self.escalation.check(&write).await {

@@ -8,6 +8,7 @@ use pintle_auth::{Attributes, Authorizer, User};
 use pintle_meta::Value;
 use pintle_meta::field_path::{Error, Path};
 use pintle_registry::{Context, Guard, Result, Store};
+use pintle_resources::reviews::requesting_user;
 use pintle_schema::Resources;
 
 const SUPERUSERS: &str = "system:masters";
@@ -189,12 +190,7 @@ impl Guard for ReadableParams {
         if !errors.is_empty() || is_exempt {
             return;
         }
-        let user = User {
-            name: context.user.clone(),
-            uid: context.user_uid.clone(),
-            groups: context.groups.clone(),
-            extra: context.extra.clone(),
-        };
+        let user = requesting_user(context);
         let (field, refusal) = match &self.policies {
             None => ("paramKind", self.check_policy(&user, new, old).await),
             Some(policies) => ("paramRef", self.check_binding(&user, new, policies).await),

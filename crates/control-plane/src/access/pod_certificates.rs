@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use pintle_auth::{Authorizer, User, signers};
+use pintle_auth::{Authorizer, signers};
 use pintle_meta::field_path::{Error, Path};
 use pintle_meta::{Value, quote};
 use pintle_registry::{Context, Guard, Result};
+use pintle_resources::reviews::requesting_user;
 
 /// Guards writes of the statuses of requests for certificates of pods.
 pub(crate) struct PodCertificateStatuses {
@@ -24,12 +25,7 @@ impl Guard for PodCertificateStatuses {
         let Some(old) = old.filter(|old| errors.is_empty() && old.get("status") != new.get("status")) else {
             return;
         };
-        let user = User {
-            name: context.user.clone(),
-            uid: context.user_uid.clone(),
-            groups: context.groups.clone(),
-            extra: context.extra.clone(),
-        };
+        let user = requesting_user(context);
         let signer = old.text_at(&["spec", "signerName"]);
         if !signers::is_allowed(&*self.authorizer, &user, "sign", signer).await {
             let why = format!(

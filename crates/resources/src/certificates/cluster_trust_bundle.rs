@@ -4,9 +4,8 @@ use std::collections::HashMap;
 
 use pintle_auth::x509::{Certificate, pem};
 use pintle_meta::Value;
-use pintle_meta::validation::object_meta;
 
-use super::signer_name;
+use crate::core::signer_names;
 use crate::framework::strategy::{MetadataRecheck, Rules};
 use crate::framework::validation::Cursor;
 
@@ -30,26 +29,13 @@ const OMITTED: &str = "<value omitted>";
 
 /// A bundle of a signer has the signer's name before its own.
 fn bundle_name(bundle: &Value, name: &str, is_prefix: bool) -> Vec<String> {
-    let signer = bundle.text_at(&["spec", "signerName"]);
-    if signer.is_empty() {
-        if name.contains(':') {
-            return vec!["ClusterTrustBundle without signer name must not have \":\" in its name".into()];
-        }
-        return object_meta::subdomain_name(name, is_prefix);
-    }
-    let prefix = signer.replace('/', ":") + ":";
-    match name.strip_prefix(&prefix) {
-        Some(own) => object_meta::subdomain_name(own, is_prefix),
-        None => {
-            vec![format!("ClusterTrustBundle for signerName {signer} must be named with prefix {prefix}")]
-        }
-    }
+    signer_names::trust_bundle_name(bundle.text_at(&["spec", "signerName"]), name, is_prefix)
 }
 
 fn validate(bundle: &Cursor<'_, '_>) {
     let spec = bundle.field("spec");
     if !spec.field("signerName").is_empty() {
-        signer_name::check(&spec.field("signerName"));
+        signer_names::check(&spec.field("signerName"));
     }
     let bundle = spec.field("trustBundle");
     if bundle.changed() {

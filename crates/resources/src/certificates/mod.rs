@@ -5,5 +5,4 @@ mod cluster_trust_bundle;
 pub(crate) mod columns;
 pub(crate) mod defaults;
 mod pod_certificate_request;
-mod signer_name;
 pub(crate) mod strategy;

@@ -31,7 +31,7 @@ pub(crate) fn part<T: for<'de> Deserialize<'de>>(object: &Value, name: &str) -> 
 }
 
 /// Returns the user of the request.
-pub(crate) fn requesting_user(context: &Context) -> User {
+pub fn requesting_user(context: &Context) -> User {
     User {
         name: context.user.clone(),
         uid: context.user_uid.clone(),

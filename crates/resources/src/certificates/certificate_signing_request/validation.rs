@@ -6,7 +6,7 @@ use pintle_auth::certificate_request;
 use pintle_meta::field_path::Value as Printed;
 
 use super::conditions;
-use crate::certificates::signer_name;
+use crate::core::signer_names;
 use crate::framework::validation::Cursor;
 
 /// Sorted, as errors list them.
@@ -50,7 +50,7 @@ pub(super) fn validate(request: &Cursor<'_, '_>) {
     if signer.text() == LEGACY_SIGNER && signer.before().text() != LEGACY_SIGNER {
         signer.invalid(signer.text(), "the legacy signerName is not allowed via this API version");
     } else {
-        signer_name::check(&signer);
+        signer_names::check(&signer);
     }
     let seconds = spec.field("expirationSeconds");
     if seconds.optional_integer().is_some_and(|seconds| seconds < MIN_SECONDS) {

@@ -7,7 +7,7 @@ use pintle_meta::field_path::Value as Printed;
 use pintle_meta::validation::object_meta::annotations_fit;
 use pintle_meta::validation::{dns1123_subdomain, domain_prefixed_key};
 
-use crate::certificates::signer_name;
+use crate::core::signer_names;
 use crate::framework::validation::Cursor;
 
 const MAX_UID: usize = 128;
@@ -23,7 +23,7 @@ const UNKNOWN_KEY: &str = "unknown public key type; supported types are Ed25519,
 
 pub(super) fn validate(spec: &Cursor<'_, '_>) {
     let signer = spec.field("signerName");
-    signer_name::check(&signer);
+    signer_names::check(&signer);
     user_annotations(&spec.field("unverifiedUserAnnotations"));
     for (field, uid) in
         [("podName", "podUID"), ("serviceAccountName", "serviceAccountUID"), ("nodeName", "nodeUID")]
@@ -45,7 +45,7 @@ pub(super) fn validate(spec: &Cursor<'_, '_>) {
     if !seconds.is_set() {
         return seconds.required("must be set"); // unreachable: defaulted
     }
-    let max = if signer_name::is_kubernetes(signer.text()) { MAX_KUBERNETES_SECONDS } else { MAX_SECONDS };
+    let max = if signer_names::is_kubernetes(signer.text()) { MAX_KUBERNETES_SECONDS } else { MAX_SECONDS };
     if !(MIN_SECONDS..=max).contains(&seconds.integer()) {
         seconds.invalid(seconds.integer(), format!("must be in the range [{MIN_SECONDS}, {max}]"));
     }
