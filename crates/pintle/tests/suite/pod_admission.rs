@@ -163,3 +163,22 @@ async fn disabled_plugins_leave_pods_unchanged() {
     assert_eq!(priority(&plain), json!([null, null, null]));
     assert_eq!(plain["spec"]["tolerations"], Value::Null);
 }
+
+#[tokio::test]
+async fn privileged_containers_need_the_flag() {
+    const PODS: &str = "/api/v1/namespaces/default/pods";
+    let pod = json!({"metadata": {"name": "p"}, "spec": {"containers": [
+        {"name": "c", "image": "i", "securityContext": {"privileged": true}},
+    ]}})
+    .to_string();
+    let json = [("content-type", "application/json")];
+    for (flags, code) in [(&[][..], 422), (&["--allow-privileged=true"][..], 201)] {
+        let launch = Launch::new().args(&["--disable-admission-plugins=ServiceAccount"]).args(flags);
+        let server = launch.start().await;
+        server.until_it_has_namespaces().await;
+        let answer = server.admin().request(Method::POST, PODS, &json, pod.clone()).await;
+        assert_eq!(answer.code, code, "{}", answer.body);
+        let why = "spec.containers[0].securityContext.privileged: Forbidden: disallowed by cluster policy";
+        assert_eq!(answer.body.contains(why), code == 422, "{}", answer.body);
+    }
+}
