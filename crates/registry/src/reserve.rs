@@ -41,7 +41,7 @@ pub trait Reserve: Send + Sync + 'static {
     async fn on_delete(&self, object: &Value);
 }
 
-/// What was taken for one write. One of the methods is called, once, and runs to its end even if its caller is dropped.
+/// The allocations of one write. One of the methods is called, once, and runs to its end even if its caller is dropped.
 #[async_trait]
 pub trait Allocation: Send + 'static {
     /// The object was written: what it no longer holds is given back.

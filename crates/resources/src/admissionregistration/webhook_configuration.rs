@@ -42,7 +42,7 @@ pub(super) const MUTATING: Rules = Rules {
     ..WEBHOOKS
 };
 
-/// What an update may leave as it was, since it was allowed once.
+/// Rules that an update may still break where the stored object breaks them.
 struct Options {
     is_mutating: bool,
     ignore_match_conditions: bool,

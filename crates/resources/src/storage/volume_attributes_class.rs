@@ -61,7 +61,7 @@ mod tests {
                 &[("/parameters/iops", r#""6""#)],
                 &["parameters: Forbidden: updates to parameters are forbidden."],
             ),
-            // What the reference checks of metadata comes last.
+            // Metadata is checked last, as in the reference.
             (
                 &[("/parameters", ""), ("/metadata/labels", r#"{"a":"b c"}"#)],
                 &[

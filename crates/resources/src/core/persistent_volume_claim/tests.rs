@@ -112,7 +112,7 @@ fn data_sources_are_claims_or_of_another_group() {
         &[("/spec/dataSource", r#"{"kind":"Else","name":"a"}"#)],
         &[("/spec/dataSourceRef", r#"{"apiGroup":"example.com","kind":"K","name":"a"}"#)],
     ]);
-    // What an older release took stays.
+    // A value that an older release accepted stays.
     let group = [("/spec/dataSourceRef", r#"{"apiGroup":"Example","kind":"K","name":"a"}"#)];
     base().accepts_update_of(&group, &[&[("/metadata/labels", r#"{"a":"b"}"#)]]);
 }

@@ -96,7 +96,7 @@ fn allocation_result(allocation: &Cursor<'_, '_>, requests: &RequestNames<'_>) {
         bindings::validate(result);
         names::share(result);
     });
-    // Those of the class and those of the claim.
+    // Configurations of the class and of the claim.
     list(&devices.field("config"), 2 * MOST_CONFIGURATIONS, |config| {
         config.field("source").required_one_of(&["FromClaim", "FromClass"]);
         set_of_texts(&config.field("requests"), MOST_REQUESTS, |name| requests.check(name));

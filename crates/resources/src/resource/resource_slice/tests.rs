@@ -229,7 +229,7 @@ fn fields_of_features_that_are_off_go_unless_they_were_there() {
         settings.features.set(feature, false);
         let off = with_settings(GROUP, "resourceslices", &settings);
         assert_eq!(text(&off.created(&gated)), text(&off.tree(&plain)), "{feature:?}");
-        // What is dropped counts as a change.
+        // A dropped field counts as a change.
         assert_eq!(
             text(&off.updated(&gated, &plain)),
             text(&off.tree(&slice(2, "", &dropped))),
