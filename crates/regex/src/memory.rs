@@ -15,9 +15,10 @@ pub(super) const MOST_BYTES: usize = 64 << 20;
 const LARGE_BYTES: usize = MOST_BYTES / 2;
 
 /// All kept memory. Locked before a pattern's memory, never after it.
-static KEPT: Mutex<Kept> = Mutex::new(Kept { next: 0, bytes: 0, patterns: BTreeMap::new() });
+static BUDGET: Mutex<MemoryBudget> =
+    Mutex::new(MemoryBudget { next: 0, bytes: 0, patterns: BTreeMap::new() });
 
-struct Kept {
+struct MemoryBudget {
     next: u64,
     /// Sum over all patterns, also of memory that a match has taken.
     bytes: usize,
@@ -32,7 +33,7 @@ pub(super) struct Memory(Mutex<State>);
 #[derive(Default)]
 struct State {
     kept_parts: Vec<Part>,
-    /// The pattern's number in [`Kept::patterns`] while it is there.
+    /// The pattern's number in [`MemoryBudget::patterns`] while it is there.
     number: Option<u64>,
 }
 
@@ -59,7 +60,7 @@ impl Memory {
                 return state.kept_parts.push(part);
             }
         }
-        let mut kept = lock(&KEPT);
+        let mut kept = lock(&BUDGET);
         kept.bytes -= part.bytes;
         if bytes > LARGE_BYTES {
             return;
@@ -82,7 +83,7 @@ impl Memory {
     }
 }
 
-impl Kept {
+impl MemoryBudget {
     /// Takes memory from patterns until the rest is within the limit.
     fn make_room(&mut self) -> Vec<(Option<Arc<Memory>>, Vec<Part>)> {
         let mut given_up = Vec::new();
@@ -109,7 +110,7 @@ impl Drop for Memory {
         if state.number.is_none() && state.kept_parts.is_empty() {
             return;
         }
-        let mut kept = lock(&KEPT);
+        let mut kept = lock(&BUDGET);
         kept.bytes -= state.kept_parts.iter().map(|part| part.bytes).sum::<usize>();
         if let Some(number) = state.number {
             kept.patterns.remove(&number);
@@ -120,7 +121,7 @@ impl Drop for Memory {
 /// Returns the kept bytes.
 #[cfg(test)]
 pub(super) fn kept_bytes() -> usize {
-    lock(&KEPT).bytes
+    lock(&BUDGET).bytes
 }
 
 fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {

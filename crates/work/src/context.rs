@@ -19,7 +19,7 @@ const CHECKS: u32 = 64;
 
 /// Where the request that is being polled runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum PollLocation {
     /// No request is polled, or its executor cannot move it.
     Elsewhere,
     /// On a thread of the runtime. `asked`: it wants to be moved.
@@ -37,7 +37,7 @@ enum Limit {
 }
 
 thread_local! {
-    static PLACE: Cell<Place> = const { Cell::new(Place::Elsewhere) };
+    static PLACE: Cell<PollLocation> = const { Cell::new(PollLocation::Elsewhere) };
     /// The token of the request that is polled aside.
     static TOKEN: RefCell<Option<Arc<Token>>> = const { RefCell::new(None) };
     /// Zero: nothing is limited.
@@ -63,10 +63,10 @@ impl<F: FnMut()> Drop for Restore<F> {
 
 /// Polls a request on a thread of the runtime, and says whether it is to be moved before it is polled again.
 pub fn polled_inline<T>(poll: impl FnOnce() -> T) -> (T, Moved) {
-    let before = PLACE.replace(Place::Inline { asked: false });
+    let before = PLACE.replace(PollLocation::Inline { asked: false });
     let _restore = Restore(|| PLACE.set(before));
     let polled = poll();
-    let asked = PLACE.get() == Place::Inline { asked: true };
+    let asked = PLACE.get() == PollLocation::Inline { asked: true };
     (polled, Moved(asked))
 }
 
@@ -74,7 +74,7 @@ pub fn polled_inline<T>(poll: impl FnOnce() -> T) -> (T, Moved) {
 ///
 /// Errors: the work was ended by `token`.
 pub fn polled_aside<T>(token: &Arc<Token>, poll: impl FnOnce() -> T) -> Result<T, Interrupted> {
-    let before = PLACE.replace(Place::Aside);
+    let before = PLACE.replace(PollLocation::Aside);
     let token_before = TOKEN.replace(Some(token.clone()));
     let _restore = Restore(|| {
         PLACE.set(before);
@@ -96,13 +96,13 @@ pub async fn aside(size: usize) {
 
 async fn moved() {
     poll_fn(|cx| match PLACE.get() {
-        Place::Inline { .. } => {
-            PLACE.set(Place::Inline { asked: true });
+        PollLocation::Inline { .. } => {
+            PLACE.set(PollLocation::Inline { asked: true });
             // A future that is polled among others is polled again only if it was woken.
             cx.waker().wake_by_ref();
             Poll::Pending
         }
-        Place::Aside | Place::Elsewhere => Poll::Ready(()),
+        PollLocation::Aside | PollLocation::Elsewhere => Poll::Ready(()),
     })
     .await;
 }
@@ -110,7 +110,7 @@ async fn moved() {
 /// Runs a function that may take long. It may be run twice: on a thread of the runtime it is given a short time first. So it
 /// changes nothing but its own result.
 pub async fn run<T>(mut work: impl FnMut() -> T) -> T {
-    if let Place::Inline { .. } = PLACE.get() {
+    if let PollLocation::Inline { .. } = PLACE.get() {
         match limited(Limit::Until(Clock::system().instant() + INLINE), &mut work) {
             Some(done) => return done,
             None => moved().await,
@@ -140,7 +140,7 @@ fn limited<T>(limit: Limit, work: &mut impl FnMut() -> T) -> Option<T> {
 /// Runs a function that waits for another program, such as a webhook. The wait counts neither as work of the function that
 /// [`run`] runs nor, on the pool, as use of a thread, and is not ended.
 pub fn wait<T>(waiting: impl FnOnce() -> T) -> T {
-    let place = PLACE.replace(Place::Elsewhere);
+    let place = PLACE.replace(PollLocation::Elsewhere);
     let (left, limit) = (LEFT.replace(0), LIMIT.take());
     let token = TOKEN.with_borrow(Clone::clone);
     let begun = Clock::system().instant();
@@ -328,7 +328,7 @@ mod tests {
         let mut work = pin!(run(|| if token.is_cancelled() { 1 } else { panic!("a bug") }));
         let caught = catch_unwind(AssertUnwindSafe(|| polled_aside(&token, || polled(work.as_mut()))));
         assert!(caught.is_err());
-        assert_eq!(PLACE.get(), Place::Elsewhere);
+        assert_eq!(PLACE.get(), PollLocation::Elsewhere);
         assert_eq!(LEFT.get(), 0);
     }
 }

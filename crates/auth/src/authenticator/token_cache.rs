@@ -73,7 +73,7 @@ pub struct TokenCache {
 
 struct State {
     options: TokenCacheOptions,
-    kept: HashMap<Digest, Kept>,
+    kept: HashMap<Digest, CachedVerdict>,
     /// Oldest first; what was replaced since is passed over by its number.
     order: VecDeque<(Digest, u64)>,
     next: u64,
@@ -82,7 +82,7 @@ struct State {
     pending: HashMap<Digest, (u64, WeakShared<Lookup>)>,
 }
 
-struct Kept {
+struct CachedVerdict {
     verdict: Verdict,
     since: SystemTime,
     until: SystemTime,
@@ -249,7 +249,13 @@ impl State {
         }
         self.forget(&digest);
         self.next += 1;
-        let kept = Kept { verdict: verdict.clone(), since: now, until: now + lasts, number: self.next, size };
+        let kept = CachedVerdict {
+            verdict: verdict.clone(),
+            since: now,
+            until: now + lasts,
+            number: self.next,
+            size,
+        };
         self.order.push_back((digest, self.next));
         self.bytes += size;
         self.kept.insert(digest, kept);

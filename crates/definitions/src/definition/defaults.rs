@@ -21,7 +21,11 @@ pub(super) fn validate(schema: &Structural, pruned: bool, path: &Path<'_>) -> Er
     let mut check =
         Check { pruned, errors: Errors::default(), budget: rules::BUDGET, room: MOST_NODES, root: schema };
     if schema.marks.defaults {
-        check.node(schema, Place { resource: schema, way: &mut Vec::new(), in_metadata: false }, path);
+        check.node(
+            schema,
+            DefaultPosition { resource: schema, way: &mut Vec::new(), in_metadata: false },
+            path,
+        );
     }
     check.errors
 }
@@ -42,16 +46,16 @@ pub(super) fn has_unpruned(schema: &Structural) -> bool {
 }
 
 /// Where a default is.
-struct Place<'s, 'w> {
+struct DefaultPosition<'s, 'w> {
     /// The object that it is within: the root, or one that is embedded.
     resource: &'s Structural,
     /// How one gets there from that object.
-    way: &'w mut Vec<Step>,
+    way: &'w mut Vec<PathSegment>,
     /// Whether it is part of what every object has.
     in_metadata: bool,
 }
 
-enum Step {
+enum PathSegment {
     Item,
     Property(Key),
 }
@@ -74,35 +78,41 @@ impl<'s> Check<'s> {
         schema.embedded || std::ptr::eq(schema, self.root)
     }
 
-    fn node(&mut self, schema: &'s Structural, place: Place<'s, '_>, path: &Path<'_>) {
+    fn node(&mut self, schema: &'s Structural, place: DefaultPosition<'s, '_>, path: &Path<'_>) {
         if !schema.marks.defaults || self.is_done() {
             return;
         }
         if self.is_resource(schema) && !place.way.is_empty() {
-            let place = Place { resource: schema, way: &mut Vec::new(), in_metadata: false };
+            let place = DefaultPosition { resource: schema, way: &mut Vec::new(), in_metadata: false };
             return self.node(schema, place, path);
         }
         if let Some(default) = &schema.default {
             self.default(schema, default, &place, &path.child("default"));
         }
         // Other properties have no defaults.
-        let Place { resource, way, in_metadata } = place;
+        let DefaultPosition { resource, way, in_metadata } = place;
         if let Some(items) = schema.items.as_deref() {
-            way.push(Step::Item);
-            self.node(items, Place { resource, way, in_metadata }, &path.child("items"));
+            way.push(PathSegment::Item);
+            self.node(items, DefaultPosition { resource, way, in_metadata }, &path.child("items"));
             way.pop();
         }
         let properties = path.child("properties");
         for (name, property) in &schema.properties {
             let own = self.is_resource(schema) && matches!(name.as_str(), "metadata" | "apiVersion" | "kind");
-            way.push(Step::Property(name.clone()));
-            let place = Place { resource, way, in_metadata: in_metadata || own };
+            way.push(PathSegment::Property(name.clone()));
+            let place = DefaultPosition { resource, way, in_metadata: in_metadata || own };
             self.node(property, place, &properties.key(name));
             way.pop();
         }
     }
 
-    fn default(&mut self, schema: &'s Structural, default: &Value, place: &Place<'s, '_>, path: &Path<'_>) {
+    fn default(
+        &mut self,
+        schema: &'s Structural,
+        default: &Value,
+        place: &DefaultPosition<'s, '_>,
+        path: &Path<'_>,
+    ) {
         self.room = self.room.saturating_sub(weight(schema, self.room));
         if self.room == 0 {
             let why = "defaults within defaults are too many to be checked";
@@ -159,10 +169,10 @@ impl<'s> Check<'s> {
 }
 
 /// Checks a default of metadata as part of a whole object.
-fn metadata(default: &Value, place: &Place<'_, '_>, path: &Path<'_>) -> Vec<Error> {
+fn metadata(default: &Value, place: &DefaultPosition<'_, '_>, path: &Path<'_>) -> Vec<Error> {
     let surrounded = place.way.iter().rev().fold(default.clone(), |value, step| match step {
-        Step::Item => Value::list(vec![value]),
-        Step::Property(name) => Value::object(Object::from_iter([(name.clone(), value)])),
+        PathSegment::Item => Value::list(vec![value]),
+        PathSegment::Property(name) => Value::object(Object::from_iter([(name.clone(), value)])),
     });
     let mut object = surrounded;
     if let Some(fields) = object.as_object_mut() {

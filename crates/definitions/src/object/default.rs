@@ -109,12 +109,12 @@ pub fn prune_defaults(schema: &mut Structural) -> Result<(), String> {
     find(schema, schema, &mut Vec::new(), &mut changes)?;
     for (path, default) in changes {
         let node = path.iter().try_fold(&mut *schema, |node, step| match step {
-            Step::Items => node.items.as_deref_mut(),
-            Step::Additional => match &mut node.additional {
+            PathSegment::Items => node.items.as_deref_mut(),
+            PathSegment::Additional => match &mut node.additional {
                 Some(Additional::Schema(of)) => Some(&mut **of),
                 _ => None,
             },
-            Step::Property(place, _) => node.properties.get_mut(*place).map(|(_, node)| node),
+            PathSegment::Property(place, _) => node.properties.get_mut(*place).map(|(_, node)| node),
         });
         if let Some(node) = node {
             node.default = default;
@@ -124,19 +124,19 @@ pub fn prune_defaults(schema: &mut Structural) -> Result<(), String> {
 }
 
 #[derive(Clone)]
-enum Step {
+enum PathSegment {
     Items,
     Additional,
     Property(usize, Key),
 }
 
-type Changes = Vec<(Vec<Step>, Option<Value>)>;
+type Changes = Vec<(Vec<PathSegment>, Option<Value>)>;
 
 /// Defaults that are not what they become within a whole object.
 fn find(
     root: &Structural,
     node: &Structural,
-    path: &mut Vec<Step>,
+    path: &mut Vec<PathSegment>,
     changes: &mut Changes,
 ) -> Result<(), String> {
     if !node.marks.defaults {
@@ -156,10 +156,11 @@ fn find(
             changes.push((path.clone(), pruned.cloned()));
         }
     }
-    let additional = node.additional_schema().map(|below| (Step::Additional, below));
-    let items = node.items.as_deref().map(|below| (Step::Items, below));
+    let additional = node.additional_schema().map(|below| (PathSegment::Additional, below));
+    let items = node.items.as_deref().map(|below| (PathSegment::Items, below));
     let properties = node.properties.iter().enumerate();
-    let properties = properties.map(|(place, (name, below))| (Step::Property(place, name.clone()), below));
+    let properties =
+        properties.map(|(place, (name, below))| (PathSegment::Property(place, name.clone()), below));
     for (step, below) in additional.into_iter().chain(items).chain(properties) {
         path.push(step);
         find(root, below, path, changes)?;
@@ -169,19 +170,19 @@ fn find(
 }
 
 /// An object that has a value at the end of a path and nothing else.
-fn surround(path: &[Step], value: Value) -> Value {
+fn surround(path: &[PathSegment], value: Value) -> Value {
     path.iter().rev().fold(value, |value, step| match step {
-        Step::Items => Value::list(vec![value]),
-        Step::Additional => Value::object(Object::from_iter([(Key::new_static("*"), value)])),
-        Step::Property(_, name) => Value::object(Object::from_iter([(name.clone(), value)])),
+        PathSegment::Items => Value::list(vec![value]),
+        PathSegment::Additional => Value::object(Object::from_iter([(Key::new_static("*"), value)])),
+        PathSegment::Property(_, name) => Value::object(Object::from_iter([(name.clone(), value)])),
     })
 }
 
 /// Returns the value at the end of the path.
-fn inside<'v>(path: &[Step], object: &'v Value) -> Option<&'v Value> {
+fn inside<'v>(path: &[PathSegment], object: &'v Value) -> Option<&'v Value> {
     path.iter().try_fold(object, |value, step| match step {
-        Step::Items => value.as_list()?.first(),
-        Step::Additional => value.get("*"),
-        Step::Property(_, name) => value.get(name),
+        PathSegment::Items => value.as_list()?.first(),
+        PathSegment::Additional => value.get("*"),
+        PathSegment::Property(_, name) => value.get(name),
     })
 }

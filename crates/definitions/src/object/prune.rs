@@ -35,18 +35,18 @@ struct Pruner {
 
 /// Where in the tree it is. On the stack, so that it costs nothing until shown.
 #[derive(Clone, Copy)]
-struct Place<'p> {
-    before: Option<&'p Place<'p>>,
-    step: Step<'p>,
+struct TreePath<'p> {
+    before: Option<&'p TreePath<'p>>,
+    step: PathSegment<'p>,
 }
 
 #[derive(Clone, Copy)]
-enum Step<'p> {
+enum PathSegment<'p> {
     Key(&'p str),
     Index(usize),
 }
 
-type At<'p> = Option<&'p Place<'p>>;
+type At<'p> = Option<&'p TreePath<'p>>;
 
 impl Pruner {
     /// Returns the pruned value, or `None` if nothing was pruned. Without a schema every field is unknown.
@@ -81,7 +81,7 @@ impl Pruner {
                     if is_scalar(value) {
                         return FieldChange::Keep;
                     }
-                    let place = Place { before: at, step: Step::Key(key) };
+                    let place = TreePath { before: at, step: PathSegment::Key(key) };
                     self.pruned(value, next, false, Some(&place)).into()
                 })
             }
@@ -95,7 +95,7 @@ impl Pruner {
                     if is_scalar(item) {
                         return None;
                     }
-                    let place = Place { before: at, step: Step::Index(place) };
+                    let place = TreePath { before: at, step: PathSegment::Index(place) };
                     match next {
                         // Unknown fields of items stay where those of the list do, also if they have a schema.
                         Some(next) if preserves => self.preserved(item, next, Some(&place)),
@@ -119,13 +119,13 @@ impl Pruner {
                     (None, Some(_)) => schema.additional_schema(),
                     (None, None) => return FieldChange::Keep,
                 };
-                let place = Place { before: at, step: Step::Key(key) };
+                let place = TreePath { before: at, step: PathSegment::Key(key) };
                 self.pruned(value, next, false, Some(&place)).into()
             }),
             Node::List(items) => {
                 let next = schema.items.as_deref()?;
                 change::list(items, |place, item| {
-                    let place = Place { before: at, step: Step::Index(place) };
+                    let place = TreePath { before: at, step: PathSegment::Index(place) };
                     self.preserved(item, next, Some(&place))
                 })
             }
@@ -138,17 +138,17 @@ impl Pruner {
         if self.room == 0 {
             return;
         }
-        let steps: Vec<Step<'_>> =
+        let steps: Vec<PathSegment<'_>> =
             std::iter::successors(at, |place| place.before).map(|place| place.step).collect();
         let mut path = String::new();
-        for step in steps.iter().rev().chain([&Step::Key(key)]) {
+        for step in steps.iter().rev().chain([&PathSegment::Key(key)]) {
             match step {
-                Step::Key(key) if path.is_empty() => path.push_str(key),
-                Step::Key(key) => {
+                PathSegment::Key(key) if path.is_empty() => path.push_str(key),
+                PathSegment::Key(key) => {
                     path.push('.');
                     path.push_str(key);
                 }
-                Step::Index(place) => _ = write!(path, "[{place}]"),
+                PathSegment::Index(place) => _ = write!(path, "[{place}]"),
             }
         }
         match self.room.checked_sub(path.len()) {

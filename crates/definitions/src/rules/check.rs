@@ -35,7 +35,7 @@ pub struct Checked {
 
 /// A place in the object.
 #[derive(Clone, Copy)]
-struct Place<'v> {
+struct CheckedNode<'v> {
     schema: &'v Structural,
     new: &'v Value,
     old: Option<&'v Value>,
@@ -54,7 +54,7 @@ impl Rules {
     /// Checks a custom resource, and with it how it changed. `schema` is the one that was compiled.
     pub fn check(&self, schema: &Structural, new: &Value, old: Option<&Value>) -> Checked {
         let ratchet = old.map_or(Ratchet::default(), |old| Ratchet::new(new, old, schema));
-        self.walk(Place { schema, new, old, ratchet }, &Path::NOWHERE, BUDGET)
+        self.walk(CheckedNode { schema, new, old, ratchet }, &Path::NOWHERE, BUDGET)
     }
 
     /// Checks some value with what is left of a budget; nothing of it may be wrong because it was before.
@@ -66,10 +66,10 @@ impl Rules {
         path: &Path<'_>,
         budget: i64,
     ) -> Checked {
-        self.walk(Place { schema, new, old, ratchet: Ratchet::default() }, path, budget)
+        self.walk(CheckedNode { schema, new, old, ratchet: Ratchet::default() }, path, budget)
     }
 
-    fn walk(&self, place: Place<'_>, path: &Path<'_>, budget: i64) -> Checked {
+    fn walk(&self, place: CheckedNode<'_>, path: &Path<'_>, budget: i64) -> Checked {
         let done = Checked { errors: Vec::new(), warnings: Vec::new(), budget };
         let mut walk = Walk { done, text: 0, evaluations: 0, unchanged: Unchanged::default() };
         if let Some(root) = &self.root {
@@ -85,10 +85,10 @@ impl Walk {
         &mut self,
         node: &Node,
         rules: &Structural,
-        place: Place<'_>,
+        place: CheckedNode<'_>,
         path: &Path<'_>,
     ) -> ControlFlow<()> {
-        let place = Place { old: place.old.filter(|old| !old.is_null()), ..place };
+        let place = CheckedNode { old: place.old.filter(|old| !old.is_null()), ..place };
         if place.new.is_null() {
             return ControlFlow::Continue(());
         }
@@ -96,7 +96,7 @@ impl Walk {
         for (index, of) in &node.all_of {
             let all_of = rules.validation.as_ref().and_then(|validation| validation.all_of.get(*index));
             let Some(rules) = all_of else { continue };
-            self.node(of, rules, Place { ratchet: place.ratchet.as_part(), ..place }, path)?;
+            self.node(of, rules, CheckedNode { ratchet: place.ratchet.as_part(), ..place }, path)?;
         }
         match place.new.node() {
             Tree::List(items) => self.items(node, rules, items, place, path),
@@ -110,7 +110,7 @@ impl Walk {
         node: &Node,
         rules: &Structural,
         items: &'v [Value],
-        place: Place<'v>,
+        place: CheckedNode<'v>,
         path: &Path<'_>,
     ) -> ControlFlow<()> {
         let (Some(node), Some(rules), Some(schema)) = (&node.items, &rules.items, &place.schema.items) else {
@@ -120,7 +120,7 @@ impl Walk {
         for (index, new) in items.iter().enumerate() {
             let old = before.find(new);
             let ratchet = place.ratchet.item(new, old);
-            self.node(node, rules, Place { schema, new, old, ratchet }, &path.index(index))?;
+            self.node(node, rules, CheckedNode { schema, new, old, ratchet }, &path.index(index))?;
         }
         ControlFlow::Continue(())
     }
@@ -129,7 +129,7 @@ impl Walk {
         &mut self,
         node: &Node,
         rules: &Structural,
-        place: Place<'_>,
+        place: CheckedNode<'_>,
         path: &Path<'_>,
     ) -> ControlFlow<()> {
         let Some(object) = place.new.as_object() else { return ControlFlow::Continue(()) };
@@ -139,7 +139,7 @@ impl Walk {
             for (name, new) in object.iter() {
                 let old = place.old.and_then(|old| old.get(name));
                 let ratchet = place.ratchet.field(name);
-                self.node(node, rules, Place { schema, new, old, ratchet }, &path.key(name))?;
+                self.node(node, rules, CheckedNode { schema, new, old, ratchet }, &path.key(name))?;
             }
         }
         for (name, node) in &node.properties {
@@ -150,12 +150,18 @@ impl Walk {
             };
             let old = place.old.and_then(|old| old.get(name));
             let ratchet = place.ratchet.field(name);
-            self.node(node, rules, Place { schema, new, old, ratchet }, &path.child(name))?;
+            self.node(node, rules, CheckedNode { schema, new, old, ratchet }, &path.child(name))?;
         }
         ControlFlow::Continue(())
     }
 
-    fn rules(&mut self, node: &Node, rules: &[Rule], place: Place<'_>, path: &Path<'_>) -> ControlFlow<()> {
+    fn rules(
+        &mut self,
+        node: &Node,
+        rules: &[Rule],
+        place: CheckedNode<'_>,
+        path: &Path<'_>,
+    ) -> ControlFlow<()> {
         let kind = place.schema.kind.map_or("", Json::name);
         if let Some(problem) = node.problem {
             let detail = format!("rule compiler initialization error: {problem}");
@@ -225,7 +231,7 @@ impl Walk {
         compiled: &Compiled,
         rule: &Rule,
         activation: &Activation<'_>,
-        place: Place<'_>,
+        place: CheckedNode<'_>,
         path: &Path<'_>,
     ) -> ControlFlow<()> {
         let kind = place.schema.kind.map_or("", Json::name);
@@ -305,7 +311,7 @@ impl Walk {
     }
 
     /// Tolerates the error of an unchanged value, unless its rule is a transition rule.
-    fn tolerate(&mut self, compiled: &Compiled, place: Place<'_>, error: Error) -> ControlFlow<()> {
+    fn tolerate(&mut self, compiled: &Compiled, place: CheckedNode<'_>, error: Error) -> ControlFlow<()> {
         if !compiled.uses_old_self && self.unchanged.holds(place.ratchet) {
             let warning = error.to_string();
             self.text += warning.len();

@@ -29,7 +29,7 @@ pub(crate) struct Writer<'a> {
 
 /// Where a schema stands.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum SchemaPosition {
     /// It says what there is.
     Structural,
     /// Below `allOf` and the like, where it only says what is asked of it.
@@ -53,7 +53,7 @@ impl Writer<'_> {
             // Clients that find fields named take all others for mistakes.
             Some(schema) if v2 && (preserves || flag(schema, PRESERVES)) => anything(),
             Some(schema) => {
-                let mut shown = self.node(schema, Place::Structural);
+                let mut shown = self.node(schema, SchemaPosition::Structural);
                 let metadata = find("meta/v1.PartialObjectMetadata");
                 self.add_properties(
                     &mut shown,
@@ -130,7 +130,7 @@ impl Writer<'_> {
         }
     }
 
-    fn node(&self, schema: &Value, place: Place) -> Value {
+    fn node(&self, schema: &Value, place: SchemaPosition) -> Value {
         let Some(given) = schema.as_object() else { return object([]) };
         let v2 = self.dialect == Dialect::V2;
         let preserves = flag(schema, PRESERVES);
@@ -180,14 +180,14 @@ impl Writer<'_> {
                         .map(|(name, schema)| (name.to_string(), self.node(schema, place)))
                         .collect())
                 }
-                "additionalProperties" if place == Place::Nested => continue,
+                "additionalProperties" if place == SchemaPosition::Nested => continue,
                 "additionalProperties" if value.as_bool().is_some() => value.clone(),
                 "additionalProperties" if !value.is_null() => self.node(value, place),
                 "allOf" | "anyOf" | "oneOf" if !v2 => {
                     let nodes = value.as_list().unwrap_or_default().iter();
-                    Value::list(nodes.map(|node| self.node(node, Place::Nested)).collect())
+                    Value::list(nodes.map(|node| self.node(node, SchemaPosition::Nested)).collect())
                 }
-                "not" if !v2 && !value.is_null() => self.node(value, Place::Nested),
+                "not" if !v2 && !value.is_null() => self.node(value, SchemaPosition::Nested),
                 _ => continue,
             };
             let says_nothing = match value.node() {
@@ -203,7 +203,7 @@ impl Writer<'_> {
             }
         }
         let mut shown = Value::object(Object::from_unsorted(shown));
-        if place == Place::Structural {
+        if place == SchemaPosition::Structural {
             if !v2 && flag(schema, INT_OR_STRING) {
                 unfold(schema, &mut shown);
             }

@@ -81,12 +81,12 @@ struct RoleKey {
 #[derive(Debug, Default)]
 struct Places {
     by_key: HashMap<RoleKey, usize>,
-    places: Vec<Place>,
+    places: Vec<RoleEntry>,
     free: Vec<usize>,
 }
 
 #[derive(Debug)]
-struct Place {
+struct RoleEntry {
     key: RoleKey,
     /// `None`: there is no such role.
     rules: Option<Box<[Compiled]>>,
@@ -403,7 +403,7 @@ impl Places {
         if let Some(place) = self.by_key.get(&key) {
             return *place;
         }
-        let new = Place { key: key.clone(), rules: None, bindings: 0 };
+        let new = RoleEntry { key: key.clone(), rules: None, bindings: 0 };
         let place = match self.free.pop() {
             Some(place) => {
                 self.places[place] = new;
