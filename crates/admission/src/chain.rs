@@ -5,11 +5,17 @@ use std::time::Duration;
 
 use pintle_auth::Authorizer;
 use pintle_features::Features;
-use pintle_runtime::{Clock, Random, Stopwatch};
+use pintle_meta::quote;
+use pintle_metrics::Registry;
+use pintle_outbound::egress::Selector;
+use pintle_outbound::services::Resolver;
+use pintle_registry::Client;
+use pintle_runtime::{Clock, Random, Spawner, Stopwatch};
 
 use crate::attributes::Attributes;
+use crate::configuration::Configurations;
 use crate::namespaces::NamespaceLister;
-use crate::objects::ObjectLister;
+use crate::objects::{AdmissionStores, ObjectLister};
 use crate::observer::{AdmissionType, Observation, Observer};
 use crate::plugin::Plugin;
 use crate::priority_classes::PriorityClassLister;
@@ -20,13 +26,35 @@ use crate::{Result, plugins};
 pub struct Cluster {
     pub namespaces: Arc<dyn NamespaceLister>,
     pub objects: Arc<dyn ObjectLister>,
+    /// The stores behind `objects`, for mirrors of what every request needs.
+    pub stores: AdmissionStores,
+    /// The resources that plugins write.
+    pub clients: Clients,
+    /// The configuration of plugins, from `--admission-control-config-file`.
+    pub configurations: Configurations,
     pub priority_classes: Arc<dyn PriorityClassLister>,
     /// For permissions that a request needs beside that of its verb.
     pub authorizer: Arc<dyn Authorizer>,
     pub features: Features,
     pub toleration_seconds: TolerationSeconds,
+    /// Finds webhooks behind services.
+    pub services: Arc<dyn Resolver>,
+    /// The proxies on the way to webhooks.
+    pub egress: Option<Selector>,
+    /// For the metrics of plugins that have some of their own.
+    pub metrics: Registry,
+    /// For tasks that go on after a request, such as reading a file again.
+    pub spawner: Spawner,
     pub clock: Clock,
     pub random: Random,
+}
+
+/// The resources that plugins write, in the server's own name and without admission. `None` where a resource is not served.
+#[derive(Clone, Default)]
+pub struct Clients {
+    pub namespaces: Option<Client>,
+    /// The status of resource quotas.
+    pub quota_status: Option<Client>,
 }
 
 /// The seconds for which pods tolerate a node that is not ready or unreachable, unless they have tolerations of their own.
@@ -49,9 +77,16 @@ impl Chain {
     }
 
     /// Returns a chain of the plugins with these names, in their order. Names of plugins that are not implemented, or whose
-    /// feature gate is off, are left out.
-    pub fn named<'n>(names: impl IntoIterator<Item = &'n str>, cluster: &Cluster) -> Chain {
-        Chain::new(names.into_iter().filter_map(|name| plugins::make(name, cluster)))
+    /// feature gate is off, are left out. Errors if the configuration of a plugin is wrong, in the reference's words.
+    pub fn named<'n>(names: impl IntoIterator<Item = &'n str>, cluster: &Cluster) -> Result<Chain, String> {
+        let mut made = Vec::new();
+        for name in names {
+            let plugin = plugins::make(name, cluster);
+            made.extend(
+                plugin.map_err(|why| format!("couldn't init admission plugin {}: {why}", quote(name)))?,
+            );
+        }
+        Ok(Chain::new(made))
     }
 
     /// Returns the same chain with measurements.

@@ -13,6 +13,7 @@
 
 mod attributes;
 mod chain;
+mod configuration;
 mod conversion;
 mod metrics;
 mod namespaces;
@@ -29,12 +30,13 @@ mod testing;
 mod tolerations;
 
 pub use attributes::{Attributes, Operation, Request, Target, Versioned};
-pub use chain::{Chain, Cluster, TolerationSeconds};
+pub use chain::{Chain, Clients, Cluster, TolerationSeconds};
+pub use configuration::Configurations;
 pub use conversion::{ObjectConversion, ServedVersions};
 pub use metrics::Metrics;
 pub use namespaces::{NamespaceLister, Phase, StoredNamespaces};
 pub use notes::{AnnotationError, Notes};
-pub use objects::{ObjectLister, Resource, StoredObjects};
+pub use objects::{AdmissionStores, ObjectLister, Resource, StoredObjects};
 pub use observer::{AdmissionType, Observation, Observer};
 pub use plugin::Plugin;
 pub use plugins::{PLUGINS, PluginEntry};
@@ -45,4 +47,4 @@ pub use request_admission::RequestAdmission;
 use pintle_meta::Status;
 
 /// A failure, in the form in which the client gets it.
-pub type Result<T> = std::result::Result<T, Box<Status>>;
+pub type Result<T, E = Box<Status>> = std::result::Result<T, E>;

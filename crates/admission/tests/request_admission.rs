@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use bytes::Bytes;
 use pintle_admission::{
-    AdmissionType, Attributes, Chain, Cluster, Notes, Observation, Observer, Operation, PLUGINS, Phase,
-    Plugin, Request, RequestAdmission, Result, StoredNamespaces, StoredObjects, StoredPriorityClasses,
-    Target, TolerationSeconds,
+    AdmissionStores, AdmissionType, Attributes, Chain, Clients, Cluster, Configurations, Notes, Observation,
+    Observer, Operation, PLUGINS, Phase, Plugin, Request, RequestAdmission, Result, StoredNamespaces,
+    StoredObjects, StoredPriorityClasses, Target, TolerationSeconds,
 };
 use pintle_auth::authorizer::PrivilegedGroup;
 use pintle_cache::{Feed, Limits};
@@ -16,9 +16,11 @@ use pintle_features::Features;
 use pintle_flags::table::Effect;
 use pintle_meta::gvk::{GroupVersionKind, GroupVersionResource};
 use pintle_meta::{Reason, Value};
+use pintle_metrics::Registry;
+use pintle_outbound::services::{Address, Resolver};
 use pintle_registry::testing::{Put, Untyped, object as value};
 use pintle_registry::{AdmitAll, Context, DeleteOptions, Store, StoreConfig, Strategy, WriteOptions};
-use pintle_runtime::{Clock, Random};
+use pintle_runtime::{Clock, Random, Tasks};
 use pintle_storage_embedded::Options;
 
 struct Anything;
@@ -73,13 +75,29 @@ fn request(kind: &str, resource: &str, namespace: &str, name: &str) -> Request {
 fn cluster(namespaces: Arc<Store>, phase: usize) -> Cluster {
     Cluster {
         namespaces: Arc::new(StoredNamespaces::new(namespaces, phase)),
-        objects: Arc::new(StoredObjects::new(|_| None)),
+        objects: Arc::new(StoredObjects::new(AdmissionStores::default())),
+        stores: AdmissionStores::default(),
+        clients: Clients::default(),
+        configurations: Configurations::default(),
         priority_classes: Arc::new(StoredPriorityClasses::new(None)),
         authorizer: Arc::new(PrivilegedGroup),
         features: Features::all(),
         toleration_seconds: TolerationSeconds { not_ready: 300, unreachable: 300 },
+        services: Arc::new(NoServices),
+        egress: None,
+        metrics: Registry::default(),
+        spawner: Tasks::new().spawner(),
         clock: Clock::system(),
         random: Random::system(),
+    }
+}
+
+struct NoServices;
+
+#[async_trait]
+impl Resolver for NoServices {
+    async fn resolve(&self, _: &str, name: &str, _: u16) -> std::result::Result<Address, String> {
+        Err(format!("service {name:?} not found"))
     }
 }
 
@@ -87,7 +105,7 @@ fn cluster(namespaces: Arc<Store>, phase: usize) -> Cluster {
 async fn creates_follow_the_life_cycle_of_their_namespace() {
     let fixture = fixture().await;
     let cluster = cluster(fixture.namespaces.clone(), Untyped::PHASE);
-    let chain = Chain::named(["NamespaceLifecycle"], &cluster);
+    let chain = Chain::named(["NamespaceLifecycle"], &cluster).unwrap();
     let create = async |name: &str| {
         let object = value(&format!(r#"{{"metadata":{{"name":"{name}"}}}}"#));
         let admission = RequestAdmission::new(chain.clone(), request("Thing", "things", "n", ""));
@@ -218,7 +236,7 @@ async fn validation_sees_the_mutated_object_and_the_generated_name() {
 async fn the_first_rejection_is_the_answer() {
     let cluster = cluster(fixture().await.namespaces, 0);
     let refused = async |names: &[&str], object: &str| {
-        let chain = Chain::named(names.iter().copied(), &cluster);
+        let chain = Chain::named(names.iter().copied(), &cluster).unwrap();
         let admission = RequestAdmission::new(chain, request("Thing", "things", "n", ""));
         admission.on_create(value(object)).await.map_err(|status| status.message)
     };
@@ -298,7 +316,8 @@ impl Observer for Recorded {
 async fn only_plugins_that_ran_are_measured() {
     let cluster = cluster(fixture().await.namespaces, 0);
     let recorded = Arc::new(Recorded::default());
-    let chain = Chain::named(["NodeRestriction", "AlwaysDeny"], &cluster).with_observer(recorded.clone());
+    let chain =
+        Chain::named(["NodeRestriction", "AlwaysDeny"], &cluster).unwrap().with_observer(recorded.clone());
     let admission = RequestAdmission::new(chain, request("Thing", "things", "n", ""));
     admission.on_create(value("{}")).await.unwrap_err();
     pintle_registry::Admission::create(&admission, &value("{}")).await.unwrap_err();
@@ -319,7 +338,7 @@ async fn the_command_line_and_the_documentation_have_every_plugin() {
     let active: Vec<_> = active.map(|plugin| (plugin.name, plugin.on)).collect();
     let made: Vec<_> = PLUGINS.iter().map(|plugin| (plugin.name, plugin.on_by_default)).collect();
     assert_eq!(made, active, "pintle_flags::ADMISSION_PLUGINS has the same, in the same order");
-    let chain = Chain::named(PLUGINS.iter().map(|plugin| plugin.name), &cluster);
+    let chain = Chain::named(PLUGINS.iter().map(|plugin| plugin.name), &cluster).unwrap();
     assert!(
         chain.names().eq(PLUGINS.iter().map(|plugin| plugin.name)),
         "plugins have the names of the table"

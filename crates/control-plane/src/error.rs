@@ -12,6 +12,10 @@ pub enum Error {
     #[error("{0}")]
     ApiGroups(String),
 
+    /// The configuration of an admission plugin is wrong.
+    #[error("failed to initialize admission: {0}")]
+    Admission(String),
+
     #[error(transparent)]
     Schema(#[from] pintle_schema::Error),
 

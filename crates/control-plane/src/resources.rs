@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use pintle_admission::{
-    Chain, Cluster, StoredNamespaces, StoredObjects, StoredPriorityClasses, TolerationSeconds,
+    AdmissionStores, Chain, Clients, Cluster, Configurations, StoredNamespaces, StoredObjects,
+    StoredPriorityClasses, TolerationSeconds,
 };
 use pintle_auth::Authorizer;
 use pintle_auth::authorizer::rbac::Escalation;
@@ -25,7 +26,7 @@ use pintle_resources::builtin::Builtin;
 use pintle_resources::service::Links;
 use pintle_resources::strategy::{self, Settings};
 use pintle_resources::subresources::TokenRequestSettings;
-use pintle_runtime::{Clock, Signal};
+use pintle_runtime::{Clock, Signal, Spawner};
 use pintle_server::lifecycle::{Hooks, WatchTermination};
 use pintle_server::rest::{Endpoint, Rest, Shared};
 use pintle_server::{Documents, Metrics};
@@ -45,6 +46,8 @@ pub(crate) struct ResourcesConfig {
     pub(crate) encodings: &'static [Encoding],
     pub(crate) settings: Settings,
     pub(crate) admission_plugins: Vec<&'static str>,
+    /// The configuration of plugins.
+    pub(crate) admission_configurations: Configurations,
     pub(crate) toleration_seconds: TolerationSeconds,
     pub(crate) authorizer: Arc<dyn Authorizer>,
     /// Checks that users grant only permissions that they have.
@@ -67,6 +70,7 @@ pub(crate) struct ResourcesConfig {
     pub(crate) egress: Option<Selector>,
     pub(crate) metrics: Metrics,
     pub(crate) registry: Registry,
+    pub(crate) spawner: Spawner,
     /// Set when long-running requests end.
     pub(crate) stop: Signal,
 }
@@ -86,8 +90,9 @@ impl ServedResources {
         config: ResourcesConfig,
         served: &[GroupVersion],
     ) -> Result<ServedResources, Error> {
-        let definition_statuses = definition_statuses(stores, &config.settings)
-            .ok_or_else(no_resource("customresourcedefinitions"))?;
+        let name = "customresourcedefinitions";
+        let definition_statuses = status_client(stores, &config.settings, "apiextensions.k8s.io", name)
+            .ok_or_else(no_resource(name))?;
         let definitions = definitions(stores, &config, definition_statuses.store().clone())?;
         let admission = admission(stores, &config)?;
         let endpoints = Endpoints {
@@ -207,9 +212,8 @@ impl ServedResources {
     }
 }
 
-/// Returns the objects of definitions, written by the rules of their status.
-fn definition_statuses(stores: &Stores, settings: &Settings) -> Option<Client> {
-    let (group, name) = ("apiextensions.k8s.io", "customresourcedefinitions");
+/// Returns a client of a resource's status, which writes by its rules.
+fn status_client(stores: &Stores, settings: &Settings, group: &str, name: &str) -> Option<Client> {
     let objects = stores.client(group, "v1", name)?;
     let rules = strategy::of(group, &format!("{name}/status"), settings)?;
     let store = Arc::new(objects.store().with_strategy(rules));
@@ -247,18 +251,27 @@ fn definitions(
 fn admission(stores: &Stores, config: &ResourcesConfig) -> Result<Chain, Error> {
     let phase = pintle_resources::field_labels::place("core/v1.Namespace", "status.phase")
         .ok_or_else(no_resource("namespaces with a phase"))?;
+    let read = AdmissionStores::new(|path| stores.store(path));
+    let quotas = status_client(stores, &config.settings, "", "resourcequotas");
     let cluster = Cluster {
         namespaces: Arc::new(StoredNamespaces::new(stores.require_store("namespaces")?, phase)),
-        objects: Arc::new(StoredObjects::new(|path| stores.store(path))),
+        objects: Arc::new(StoredObjects::new(read.clone())),
+        stores: read,
+        clients: Clients { namespaces: stores.client("", "v1", "namespaces"), quota_status: quotas },
+        configurations: config.admission_configurations.clone(),
         priority_classes: Arc::new(StoredPriorityClasses::new(stores.store("priorityclasses"))),
         authorizer: config.authorizer.clone(),
         features: config.features,
         toleration_seconds: config.toleration_seconds,
+        services: config.services.clone(),
+        egress: config.egress.clone(),
+        metrics: config.registry.clone(),
+        spawner: config.spawner.clone(),
         clock: config.settings.clock.clone(),
         random: config.settings.random.clone(),
     };
     let metrics = pintle_admission::Metrics::new(&config.registry).map_err(Error::part)?;
-    let chain = Chain::named(config.admission_plugins.iter().copied(), &cluster);
+    let chain = Chain::named(config.admission_plugins.iter().copied(), &cluster).map_err(Error::Admission)?;
     Ok(chain.with_observer(Arc::new(metrics)))
 }
 

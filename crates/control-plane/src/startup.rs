@@ -200,6 +200,7 @@ impl Startup {
             encodings: self.encodings,
             settings: self.settings.clone(),
             admission_plugins: config.api.admission_plugins.clone(),
+            admission_configurations: config.api.admission_configurations.clone(),
             toleration_seconds: config.api.toleration_seconds,
             authorizer: access.authorizer.clone(),
             escalation: Arc::new(Escalation::new(access.roles.clone(), access.authorizer.clone())),
@@ -216,6 +217,7 @@ impl Startup {
             egress: config.network.egress.clone(),
             metrics: self.metrics.clone(),
             registry: self.registry.clone(),
+            spawner: self.spawner.clone(),
             stop: self.stop(),
         };
         ServedResources::new(stores, resources, &self.served)

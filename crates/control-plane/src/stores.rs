@@ -20,6 +20,23 @@ use crate::Error;
 use crate::config::{StorageConfig, StoreOverrides};
 use crate::error::no_resource;
 
+/// Resources whose objects decide how later requests are answered: a write of one is answered when this server's cache has it, so
+/// that the client's next request sees its effect.
+const DECIDES_LATER_REQUESTS: &[(&str, &str)] = &[
+    ("", "limitranges"),
+    ("", "namespaces"),
+    ("", "resourcequotas"),
+    ("admissionregistration.k8s.io", "mutatingadmissionpolicies"),
+    ("admissionregistration.k8s.io", "mutatingadmissionpolicybindings"),
+    ("admissionregistration.k8s.io", "mutatingwebhookconfigurations"),
+    ("admissionregistration.k8s.io", "validatingadmissionpolicies"),
+    ("admissionregistration.k8s.io", "validatingadmissionpolicybindings"),
+    ("admissionregistration.k8s.io", "validatingwebhookconfigurations"),
+    ("apiextensions.k8s.io", "customresourcedefinitions"),
+    ("networking.k8s.io", "ingressclasses"),
+    ("storage.k8s.io", "storageclasses"),
+];
+
 /// A kind that is stored, and its store.
 pub(crate) struct StoredKind {
     pub(crate) builtin: Arc<Builtin>,
@@ -141,8 +158,7 @@ impl Stores {
                 .with_options(self.policy.of(version.group, resource.name))
                 .with_clock(settings.clock.clone())
                 .with_random(settings.random.clone());
-                // A client that has written a definition finds the resource served as it is defined now.
-                if resource.name == "customresourcedefinitions" {
+                if DECIDES_LATER_REQUESTS.contains(&(version.group, resource.name)) {
                     store = store.read_your_writes();
                 }
                 if (version.group, resource.name) == ("", "services") {

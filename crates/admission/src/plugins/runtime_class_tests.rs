@@ -24,6 +24,10 @@ impl ObjectLister for Classes {
         let class = format!(r#"{{"metadata":{{"name":"{name}"}},"handler":"h"{rest}}}"#);
         Ok(Some(decoded("node/v1.RuntimeClass", &class)))
     }
+
+    async fn list(&self, resource: Resource, _: &str) -> Result<Vec<Value>> {
+        panic!("the plugin does not list {resource:?}")
+    }
 }
 
 fn plugin() -> RuntimeClass {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use pintle_cache::Error;
+use pintle_cache::{Error, Snapshot};
 use pintle_meta::{Status, Value};
 
 use super::Store;
@@ -16,7 +16,23 @@ impl Store {
     pub async fn list(&self, namespace: &str) -> Result<Vec<Value>> {
         let snapshot = self.config.cache.snapshot_now(WAIT).await.map_err(|error| cache_error(&error))?;
         let prefix = if self.config.namespaced { format!("{namespace}/") } else { String::new() };
-        let found = snapshot.objects.iter_from(&prefix).take_while(|entry| entry.key().starts_with(&prefix));
+        self.decoded(&snapshot, &prefix)
+    }
+
+    /// All objects of a namespace as the cache has them, loaded if need be; of all namespaces for an empty one. Has every write
+    /// that was answered where the store's revision is free to read; else the store is not asked.
+    pub async fn list_cached(&self, namespace: &str) -> Result<Vec<Value>> {
+        let known = self.config.backend.known_revision().map_or(0, |revision| revision.0);
+        let snapshot =
+            self.config.cache.snapshot_since(known, WAIT).await.map_err(|error| cache_error(&error))?;
+        let in_one = self.config.namespaced && !namespace.is_empty();
+        let prefix = if in_one { format!("{namespace}/") } else { String::new() };
+        self.decoded(&snapshot, &prefix)
+    }
+
+    /// Returns the objects whose keys begin with a prefix.
+    fn decoded(&self, snapshot: &Snapshot, prefix: &str) -> Result<Vec<Value>> {
+        let found = snapshot.objects.iter_from(prefix).take_while(|entry| entry.key().starts_with(prefix));
         found.map(|entry| self.object(entry)).collect()
     }
 }

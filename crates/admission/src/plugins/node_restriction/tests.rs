@@ -24,6 +24,10 @@ impl ObjectLister for Objects {
             .find(|((of, within, called), _)| (*of, *within, *called) == (resource, namespace, name));
         Ok(found.map(|(_, object)| object.clone()))
     }
+
+    async fn list(&self, resource: Resource, _: &str) -> Result<Vec<Value>> {
+        panic!("the plugin does not list {resource:?}")
+    }
 }
 
 /// Allows requests for one audience.

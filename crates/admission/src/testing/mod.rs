@@ -5,6 +5,8 @@
 //! update("nodes/status").by(user).named("n").run(&plugin).await.why()        why the request was rejected, if it was
 //! ```
 
+mod cluster;
+
 use std::sync::Arc;
 
 use pintle_auth::User;
@@ -15,6 +17,8 @@ use pintle_schema::{Resources, Type};
 
 use crate::attributes::{Attributes, Operation, Request, Target};
 use crate::plugin::Plugin;
+
+pub(crate) use cluster::TestCluster;
 
 /// A request to a plugin.
 #[derive(Clone)]
