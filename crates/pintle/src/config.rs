@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use http::HeaderValue;
+use pintle_admission::Configurations;
 use pintle_control_plane::{
     ApiConfig, ApiGroupsConfig, Config, HealthConfig, RequestConfig, ShutdownConfig, StorageConfig,
     kubernetes_version,
@@ -133,6 +134,7 @@ fn api(flags: &Parsed, options: &Options) -> ApiConfig {
             forward_by_name: flags.bool("runtime-config-emulation-forward-compatible"),
         },
         admission_plugins: options.api.admission_plugins.clone(),
+        admission_configurations: Configurations::default(),
         missing_plugins: Unenforced::plugins(&flags.missing_plugins()),
         toleration_seconds: options.api.toleration_seconds,
         event_ttl: options.api.event_ttl,
