@@ -10,9 +10,9 @@ use crate::facts::{Facts, Texts};
 use crate::map::Keyed;
 use crate::pool::{Holder, Pool};
 
-/// A form that objects are sent in: an encoding of a version. What the number stands for, the [`Kind`] knows.
+/// The format of an encoded body: an encoding of a served version, numbered by the [`Kind`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Form(pub u16);
+pub struct BodyFormat(pub u16);
 
 /// The cache's view of a resource: how its stored values are decoded, indexed and encoded.
 pub trait Kind: Send + Sync + 'static {
@@ -25,18 +25,18 @@ pub trait Kind: Send + Sync + 'static {
         &[]
     }
 
-    /// Called at most once per entry and form while the pool holds the result: the object's body with the entry's
+    /// Called at most once per entry and format while the pool holds the result: the object's body with the entry's
     /// revision in it.
-    fn encode(&self, entry: &Entry, form: Form) -> Result<Bytes, String>;
+    fn encode(&self, entry: &Entry, format: BodyFormat) -> Result<Bytes, String>;
 
     /// Appends the body, for a caller that does not keep it.
-    fn write_body(&self, entry: &Entry, form: Form, out: &mut Vec<u8>) -> Result<(), String> {
-        out.extend_from_slice(&self.encode(entry, form)?);
+    fn write_body(&self, entry: &Entry, format: BodyFormat, out: &mut Vec<u8>) -> Result<(), String> {
+        out.extend_from_slice(&self.encode(entry, format)?);
         Ok(())
     }
 
     /// How long the body would be, where that is known without encoding it.
-    fn body_length(&self, _entry: &Entry, _form: Form) -> Option<usize> {
+    fn body_length(&self, _entry: &Entry, _format: BodyFormat) -> Option<usize> {
         None
     }
 }
@@ -66,7 +66,7 @@ pub struct Entry {
     /// The value in normal form, where it is not what is stored.
     normal: Option<Box<Bytes>>,
     read: Result<Texts, Box<str>>,
-    bodies: Mutex<Vec<(Form, Bytes)>>,
+    bodies: Mutex<Vec<(BodyFormat, Bytes)>>,
 }
 
 impl Keyed for Entry {
@@ -134,35 +134,40 @@ impl Entry {
         self.read.as_ref().ok()?.field(place)
     }
 
-    /// The object in a form. Encoded now if the pool does not have it.
-    pub fn body(self: &Arc<Entry>, kind: &dyn Kind, pool: &Pool, form: Form) -> Result<Bytes, String> {
-        if let Some(found) = self.kept(form) {
+    /// The object in a format. Encoded now if the pool does not have it.
+    pub fn body(
+        self: &Arc<Entry>,
+        kind: &dyn Kind,
+        pool: &Pool,
+        format: BodyFormat,
+    ) -> Result<Bytes, String> {
+        if let Some(found) = self.kept(format) {
             return Ok(found);
         }
         // Copied, because what was written into grew in leaps.
-        let body = Bytes::copy_from_slice(&kind.encode(self, form)?);
+        let body = Bytes::copy_from_slice(&kind.encode(self, format)?);
         let mut bodies = self.bodies();
-        if let Some((_, found)) = bodies.iter().find(|(kept, _)| *kept == form) {
+        if let Some((_, found)) = bodies.iter().find(|(kept, _)| *kept == format) {
             return Ok(found.clone());
         }
         bodies.reserve_exact(1);
-        bodies.push((form, body.clone()));
+        bodies.push((format, body.clone()));
         drop(bodies);
-        pool.add_body(self, form, body.len());
+        pool.add_body(self, format, body.len());
         Ok(body)
     }
 
     /// As [`Entry::body`], but what has to be encoded is not kept: for the frame of a change, which is kept itself.
-    pub fn body_once(&self, kind: &dyn Kind, form: Form) -> Result<Bytes, String> {
-        self.kept(form).map_or_else(|| kind.encode(self, form), Ok)
+    pub fn body_once(&self, kind: &dyn Kind, format: BodyFormat) -> Result<Bytes, String> {
+        self.kept(format).map_or_else(|| kind.encode(self, format), Ok)
     }
 
-    fn bodies(&self) -> MutexGuard<'_, Vec<(Form, Bytes)>> {
+    fn bodies(&self) -> MutexGuard<'_, Vec<(BodyFormat, Bytes)>> {
         self.bodies.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn kept(&self, form: Form) -> Option<Bytes> {
-        self.bodies().iter().find(|(kept, _)| *kept == form).map(|(_, body)| body.clone())
+    fn kept(&self, format: BodyFormat) -> Option<Bytes> {
+        self.bodies().iter().find(|(kept, _)| *kept == format).map(|(_, body)| body.clone())
     }
 
     /// Drops the encoded bodies of an entry that is no longer current: it is rarely read, but the history may hold it for long.
@@ -171,14 +176,14 @@ impl Entry {
     }
 }
 
-impl Holder<Form> for Entry {
-    fn holds(&self, form: Form) -> bool {
-        self.bodies().iter().any(|(kept, _)| *kept == form)
+impl Holder<BodyFormat> for Entry {
+    fn holds(&self, format: BodyFormat) -> bool {
+        self.bodies().iter().any(|(kept, _)| *kept == format)
     }
 
-    fn forget(&self, form: Form) {
+    fn forget(&self, format: BodyFormat) {
         let mut bodies = self.bodies();
-        bodies.retain(|(kept, _)| *kept != form);
+        bodies.retain(|(kept, _)| *kept != format);
         bodies.shrink_to_fit();
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! One watch of the store feeds everything ([`Feed`]); each [`Resource`] is loaded when it is first asked for and follows
 //! from then on. Values are normalised and looked into once, when they come in ([`Kind::read`]), and encoded once per
-//! requested form ([`Entry::body`]); a list is a concatenation of bodies, a watch a cursor into the changes.
+//! requested format ([`Entry::body`]); a list is a concatenation of bodies, a watch a cursor into the changes.
 
 mod compaction;
 mod consistency;
@@ -25,7 +25,7 @@ mod wake_order;
 
 pub use consistency::Difference;
 pub use cursor::{Cursor, Next};
-pub use entry::{Entry, Form, Kind, Read};
+pub use entry::{BodyFormat, Entry, Kind, Read};
 pub use facts::Facts;
 pub use feed::Feed;
 pub use follow::Follow;

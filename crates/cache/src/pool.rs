@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use crate::entry::{Entry, Form};
+use crate::entry::{BodyFormat, Entry};
 use crate::frame::Frame;
 use crate::history::Change;
 
@@ -14,7 +14,7 @@ const FRAMES: usize = 8;
 /// Bodies of entries and frames of changes, by age. One for all resources of a control plane.
 #[derive(Debug)]
 pub struct Pool {
-    bodies: Mutex<Queue<Entry, Form>>,
+    bodies: Mutex<Queue<Entry, BodyFormat>>,
     frames: Mutex<Queue<Change, Frame>>,
 }
 
@@ -46,8 +46,8 @@ impl Pool {
         bodies + self.frames.lock().unwrap_or_else(PoisonError::into_inner).bytes
     }
 
-    pub(crate) fn add_body(&self, entry: &Arc<Entry>, form: Form, size: usize) {
-        self.bodies.lock().unwrap_or_else(PoisonError::into_inner).add(entry, form, size);
+    pub(crate) fn add_body(&self, entry: &Arc<Entry>, format: BodyFormat, size: usize) {
+        self.bodies.lock().unwrap_or_else(PoisonError::into_inner).add(entry, format, size);
     }
 
     pub(crate) fn add_frame(&self, change: &Arc<Change>, frame: Frame, size: usize) {

@@ -31,7 +31,7 @@ async fn a_cache_that_follows_is_consistent() {
     }
     fixture.delete("pods/00-001").await;
     fixture.put("other/a", "1").await;
-    assert_eq!(fixture.shown().await.len(), 1200);
+    assert_eq!(fixture.contents().await.len(), 1200);
     assert_eq!(fixture.pods.check().await, Ok(None));
 }
 

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use pintle_cache::{Error, Feed, Form, Frame, Interest, Limits, Next, Pool};
+use pintle_cache::{BodyFormat, Error, Feed, Frame, Interest, Limits, Next, Pool};
 use pintle_storage::{Backend, Op, RangeRequest, Revision, Txn};
 use pintle_storage_embedded::{Options, Store};
 use support::{Plain, WAIT, changes, fixture, show};
@@ -18,12 +18,12 @@ async fn it_loads_on_first_use_and_follows() {
     fixture.put("pods/a", "1").await;
     fixture.put("other/a", "1").await;
     fixture.pods.ready().await.unwrap();
-    assert_eq!(fixture.shown().await, ["a=1"]);
+    assert_eq!(fixture.contents().await, ["a=1"]);
     fixture.put("pods/n/b", "2").await;
     fixture.put("pods/a", "3").await;
-    assert_eq!(fixture.shown().await, ["a=3", "n/b=2"]);
+    assert_eq!(fixture.contents().await, ["a=3", "n/b=2"]);
     fixture.delete("pods/a").await;
-    assert_eq!(fixture.shown().await, ["n/b=2"]);
+    assert_eq!(fixture.contents().await, ["n/b=2"]);
     assert_eq!(fixture.pods.get("n/b").unwrap().stored(), "2");
 }
 
@@ -116,7 +116,7 @@ async fn a_deletion_shows_the_last_object_at_the_deletions_revision() {
     let Next::Changes(changes) = cursor.next().await else { panic!() };
     let change = changes.last().unwrap();
     assert!(change.deleted);
-    let body = change.entry.body(&**fixture.pods.kind(), &pool, Form(7)).unwrap();
+    let body = change.entry.body(&**fixture.pods.kind(), &pool, BodyFormat(7)).unwrap();
     assert_eq!(body, format!("7:last@{gone}"));
 }
 
@@ -133,13 +133,13 @@ async fn a_body_is_encoded_once_while_there_is_room() {
     let (a, b) = (pods.get("a").unwrap(), pods.get("b").unwrap());
     let pool = Pool::new(24);
     for _ in 0..3 {
-        a.body(&*kind, &pool, Form(1)).unwrap();
+        a.body(&*kind, &pool, BodyFormat(1)).unwrap();
     }
     assert_eq!(kind.encoded.load(Ordering::Relaxed), 1);
     // There is room for one, so that the other's pushes it out.
-    b.body(&*kind, &pool, Form(1)).unwrap();
+    b.body(&*kind, &pool, BodyFormat(1)).unwrap();
     assert!(pool.bytes() <= 21);
-    a.body(&*kind, &pool, Form(1)).unwrap();
+    a.body(&*kind, &pool, BodyFormat(1)).unwrap();
     assert_eq!(kind.encoded.load(Ordering::Relaxed), 3);
 }
 
@@ -157,7 +157,7 @@ async fn bodies_of_what_was_replaced_make_room_first() {
     let pool = Pool::new(1024);
     let body = async |name: &str| {
         pods.wait_for_current(WAIT).await.unwrap();
-        pods.get(name).unwrap().body(&*kind, &pool, Form(1)).unwrap();
+        pods.get(name).unwrap().body(&*kind, &pool, BodyFormat(1)).unwrap();
     };
     body("stays").await;
     for _ in 0..500 {
@@ -377,7 +377,7 @@ async fn an_unreadable_value_does_not_stop_the_others() {
     fixture.pods.ready().await.unwrap();
     fixture.put("pods/a", "bad").await;
     fixture.put("pods/b", "good").await;
-    assert_eq!(fixture.shown().await, ["a=it is bad", "b=good"]);
+    assert_eq!(fixture.contents().await, ["a=it is bad", "b=good"]);
 }
 
 /// Writers and readers at once: every snapshot is what the store had at its revision.

@@ -83,7 +83,7 @@ impl Checker {
 #[cfg(test)]
 mod tests {
     use bytes::Bytes;
-    use pintle_cache::{Entry, Feed, Form, Kind, Limits, Read};
+    use pintle_cache::{BodyFormat, Entry, Feed, Kind, Limits, Read};
     use pintle_runtime::Tasks;
     use pintle_storage::{Backend, Txn};
     use pintle_storage_embedded::{Options, Store as Embedded};
@@ -97,7 +97,7 @@ mod tests {
             Ok(Read { value: stored.clone(), ..Read::default() })
         }
 
-        fn encode(&self, entry: &Entry, _: Form) -> Result<Bytes, String> {
+        fn encode(&self, entry: &Entry, _: BodyFormat) -> Result<Bytes, String> {
             Ok(entry.stored().clone())
         }
     }

@@ -58,7 +58,7 @@ impl Path {
     pub fn set(&self, object: &mut Value, value: Value) -> Result<(), String> {
         let Some((last, way)) = self.0.split_last() else { return Ok(()) };
         let refused = |depth| {
-            format!("value cannot be set because {} is not a map[string]interface{{}}", self.shown(depth))
+            format!("value cannot be set because {} is not a map[string]interface{{}}", self.prefix(depth))
         };
         let mut at = object.as_object_mut().ok_or_else(|| refused(0))?;
         for (depth, name) in way.iter().enumerate() {
@@ -69,13 +69,13 @@ impl Path {
         Ok(())
     }
 
-    fn shown(&self, depth: usize) -> String {
+    fn prefix(&self, depth: usize) -> String {
         let names: Vec<&str> = self.0[..depth].iter().map(Key::as_str).collect();
         format!(".{}", names.join("."))
     }
 
     fn mismatch(&self, depth: usize, found: &Value, wanted: &str) -> String {
-        let (path, shown, kind) = (self.shown(depth), go::display(found), go::type_name(found));
+        let (path, shown, kind) = (self.prefix(depth), go::display(found), go::type_name(found));
         let wanted = wanted.replace("interface {}", "interface{}");
         format!("{path} accessor error: {shown} is of the type {kind}, expected {wanted}")
     }

@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
-use pintle_cache::{Entry, Form, Kind, Read};
+use pintle_cache::{BodyFormat, Entry, Kind, Read};
 use pintle_codec::json;
 use pintle_codec::negotiate::Encoding;
 use pintle_definitions::object::{self, Coercion, Validator};
@@ -270,9 +270,9 @@ pub(crate) struct Cached {
 }
 
 impl Cached {
-    pub(crate) fn form(place: usize, encoding: Encoding) -> Option<Form> {
+    pub(crate) fn body_format(place: usize, encoding: Encoding) -> Option<BodyFormat> {
         match encoding {
-            Encoding::Json => u16::try_from(place).ok().map(Form),
+            Encoding::Json => u16::try_from(place).ok().map(BodyFormat),
             Encoding::Yaml | Encoding::Cbor | Encoding::Protobuf => None,
         }
     }
@@ -302,11 +302,11 @@ impl Kind for Cached {
         Ok(Read { value, labels, fields: fields.into() })
     }
 
-    fn encode(&self, entry: &Entry, form: Form) -> Result<Bytes, String> {
+    fn encode(&self, entry: &Entry, format: BodyFormat) -> Result<Bytes, String> {
         let schemas = &self.schemas;
         let value = encoding::decode(entry.read()?.value())?;
         let from = schemas.place_of(value.api_version()).ok_or("there is no such version")?;
-        let mut object = schemas.renamed(value, from, usize::from(form.0))?;
+        let mut object = schemas.renamed(value, from, usize::from(format.0))?;
         if let Some(metadata) = object.metadata_mut() {
             metadata.insert("resourceVersion", entry.revision().to_string());
         }

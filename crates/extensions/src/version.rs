@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pintle_admission::ObjectConversion;
-use pintle_cache::{Feed, Form};
+use pintle_cache::{BodyFormat, Feed};
 use pintle_codec::Error;
 use pintle_codec::kind::{self, Unreadable};
 use pintle_codec::negotiate::Encoding;
@@ -90,8 +90,8 @@ impl Served for ServedVersion {
         Ok(object)
     }
 
-    fn form(&self, encoding: Encoding) -> Option<Form> {
-        Cached::form(self.place, encoding)
+    fn body_format(&self, encoding: Encoding) -> Option<BodyFormat> {
+        Cached::body_format(self.place, encoding)
     }
 
     fn write_protobuf(&self, _: &Value, _: &mut Vec<u8>) -> std::result::Result<(), String> {

@@ -24,10 +24,10 @@ mod kind;
 mod parse;
 mod parsed;
 mod plugins;
-mod shown;
 pub mod table;
 mod validate;
 mod value;
+mod value_text;
 mod version;
 
 use std::ffi::OsString;

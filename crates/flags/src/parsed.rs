@@ -253,10 +253,10 @@ impl Parsed {
 
     /// Every flag by name, with its value as the command line would show it. Those of earlier releases only if they were
     /// given.
-    pub fn shown(&self) -> BTreeMap<String, String> {
+    pub fn flag_values(&self) -> BTreeMap<String, String> {
         let all = table::all().zip(&self.values).zip(&self.changed);
-        let told = all.filter(|((flag, _), changed)| !flag.hidden || **changed);
-        told.map(|((flag, value), _)| (flag.name.to_owned(), value.shown(flag.kind))).collect()
+        let listed = all.filter(|((flag, _), changed)| !flag.hidden || **changed);
+        listed.map(|((flag, value), _)| (flag.name.to_owned(), value.text(flag.kind))).collect()
     }
 
     /// Returns pflag's messages about deprecated flags, one line for each occurrence; meant for standard error.

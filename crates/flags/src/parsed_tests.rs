@@ -192,7 +192,7 @@ fn every_flag_can_be_shown_as_pflag_does() {
         "--request-timeout=90s",
         "--insecure-port=0",
     ])
-    .shown();
+    .flag_values();
     for (name, expect) in [
         ("oidc-required-claim", "a=1,b=2"),
         ("feature-gates", ":WatchList=true,:LoggingAlphaOptions=true"),

@@ -20,8 +20,8 @@ fn at(path: &str, wanted: &Json, got: &Json) -> Option<String> {
             let names: BTreeMap<&str, ()> = wanted.keys().chain(got.keys()).map(|name| (*name, ())).collect();
             names.into_keys().find_map(|name| match (wanted.get(name), got.get(name)) {
                 (Some(wanted), Some(got)) => at(&format!("{path}.{name}"), wanted, got),
-                (Some(wanted), None) => Some(format!("{path}.{name}: missing, want {}", shown(wanted))),
-                (None, got) => Some(format!("{path}.{name}: unexpected {}", shown(got?))),
+                (Some(wanted), None) => Some(format!("{path}.{name}: missing, want {}", shortened(wanted))),
+                (None, got) => Some(format!("{path}.{name}: unexpected {}", shortened(got?))),
             })
         }
         (Json::List(wanted), Json::List(got)) => {
@@ -32,7 +32,7 @@ fn at(path: &str, wanted: &Json, got: &Json) -> Option<String> {
             different.next().or_else(|| (wanted.len() != got.len()).then(count))
         }
         _ if wanted == got => None,
-        _ => Some(format!("{path}: want {} got {}", shown(wanted), shown(got))),
+        _ => Some(format!("{path}: want {} got {}", shortened(wanted), shortened(got))),
     }
 }
 
@@ -40,7 +40,7 @@ fn sorted(fields: &[(String, Json)]) -> BTreeMap<&str, &Json> {
     fields.iter().map(|(name, value)| (name.as_str(), value)).collect()
 }
 
-fn shown(value: &Json) -> String {
+fn shortened(value: &Json) -> String {
     value.to_string().chars().take(SHOWN).collect()
 }
 

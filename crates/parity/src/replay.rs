@@ -66,7 +66,7 @@ impl Case {
                 }
             }
             if !matches!(step.get("quiet"), Some(Json::Bool(true))) {
-                answers.push(shown(answer.as_ref(), body, &step, &namespace));
+                answers.push(recorded(answer.as_ref(), body, &step, &namespace));
             }
         }
         if needs_namespace {
@@ -181,7 +181,7 @@ fn captured(value: &Json) -> String {
 }
 
 /// The compared parts of an answer.
-fn shown(answer: Result<&Answer, &String>, body: Json, step: &Json, namespace: &str) -> Json {
+fn recorded(answer: Result<&Answer, &String>, body: Json, step: &Json, namespace: &str) -> Json {
     let mut body = normalise(body, namespace);
     if step.get("p").and_then(Json::text).is_some_and(|path| path.starts_with("/openapi")) {
         remove_descriptions(&mut body);

@@ -100,7 +100,7 @@ pub(crate) fn complete(parts: Parts<'_>) -> anyhow::Result<Config> {
             watch_termination: options.watch_termination,
         },
         version: kubernetes_version(flags.reported_version()),
-        flags: flags.shown(),
+        flags: flags.flag_values(),
         endpoints: snapshot_endpoint(storage).into_iter().collect(),
         ..defaults
     })

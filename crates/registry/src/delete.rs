@@ -147,7 +147,7 @@ impl Store {
     fn answer(&self, object: Value, gone: bool) -> Deleted {
         let config = self.config();
         if config.strategy.returns_deleted_object() {
-            return Deleted::Object { object: self.shown(object), gone };
+            return Deleted::Object { object: self.decorated(object), gone };
         }
         let details = Details {
             name: object.name().into(),

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::cmp::Ordering;
 
-use pintle_cache::Form;
+use pintle_cache::BodyFormat;
 use pintle_codec::negotiate::Encoding;
 use pintle_codec::table::{Column, Completed, Empty};
 use pintle_meta::Value;
@@ -50,8 +50,8 @@ pub trait Served: Send + Sync + 'static {
     /// An object of the stored version as the served one, saying what it is.
     fn to_served(&self, object: Value) -> Result<Value>;
 
-    /// The form in which the cache keeps bodies for an encoding; `None` where it keeps none.
-    fn form(&self, encoding: Encoding) -> Option<Form>;
+    /// The format in which the cache keeps bodies for an encoding; `None` where it keeps none.
+    fn body_format(&self, encoding: Encoding) -> Option<BodyFormat>;
 
     /// Writes an object of the served version as a bare protobuf message; an error if the kind has none.
     fn write_protobuf(&self, object: &Value, out: &mut Vec<u8>) -> std::result::Result<(), String>;

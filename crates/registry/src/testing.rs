@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use pintle_cache::{Entry, Form, Kind, Read};
+use pintle_cache::{BodyFormat, Entry, Kind, Read};
 use pintle_codec::json;
 use pintle_meta::Value;
 
@@ -48,7 +48,7 @@ impl Kind for Untyped {
         Ok(Read { value: stored.clone(), fields: Box::new([phase]), ..Read::default() })
     }
 
-    fn encode(&self, entry: &Entry, _: Form) -> std::result::Result<Bytes, String> {
+    fn encode(&self, entry: &Entry, _: BodyFormat) -> std::result::Result<Bytes, String> {
         Ok(entry.stored().clone())
     }
 }

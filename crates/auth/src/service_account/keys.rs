@@ -81,7 +81,7 @@ impl Keys {
     }
 
     /// Returns the keys published for OpenID discovery.
-    pub fn shown(&self) -> impl Iterator<Item = &PublicKey> {
+    pub fn published(&self) -> impl Iterator<Item = &PublicKey> {
         self.keys.iter().filter(|key| !key.hidden).map(|key| &key.public)
     }
 }

@@ -55,7 +55,7 @@ impl Documents {
         if let Some(place) = keys.unusable().first() {
             return Err(Error::Key(*place));
         }
-        let algorithms: BTreeSet<&str> = keys.shown().map(|key| key.kind().algorithm().name()).collect();
+        let algorithms: BTreeSet<&str> = keys.published().map(|key| key.kind().algorithm().name()).collect();
         if algorithms.is_empty() {
             return Err(Error::NoKeys);
         }
@@ -70,7 +70,7 @@ impl Documents {
         list("subject_types_supported", ["public"], &mut configuration);
         list("id_token_signing_alg_values_supported", algorithms, &mut configuration);
         configuration.push(b'}');
-        Ok(Documents { configuration: configuration.into(), keys: write_set(keys.shown()).into() })
+        Ok(Documents { configuration: configuration.into(), keys: write_set(keys.published()).into() })
     }
 }
 

@@ -264,7 +264,7 @@ impl Connection {
         let what = format!("{} {}", request.method, request.path);
         let answer = self.ask(request).await?;
         if !answer.status.is_success() {
-            bail!("{what} was answered {}: {}", answer.status, shown(&answer.body));
+            bail!("{what} was answered {}: {}", answer.status, shortened(&answer.body));
         }
         Ok(answer.body)
     }
@@ -287,7 +287,7 @@ impl Connection {
             return Ok(body);
         }
         let body = body.collect().await.context("an answer broke off")?.to_bytes();
-        bail!("{what} was answered {}: {}", head.status, shown(&body));
+        bail!("{what} was answered {}: {}", head.status, shortened(&body));
     }
 
     /// Reads nothing any more, but stays open.
@@ -297,7 +297,7 @@ impl Connection {
 }
 
 /// Returns the message of a Status, or the beginning of another body.
-fn shown(body: &[u8]) -> String {
+fn shortened(body: &[u8]) -> String {
     let status: Option<serde_json::Value> = serde_json::from_slice(body).ok();
     let message = status.as_ref().and_then(|status| status["message"].as_str());
     let text = message.map_or_else(|| String::from_utf8_lossy(body), Into::into);

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
-use pintle_cache::{Entry, Feed, Form, Kind, Limits, Next, Read, Resource};
+use pintle_cache::{BodyFormat, Entry, Feed, Kind, Limits, Next, Read, Resource};
 use pintle_runtime::{ManualClock, Tasks};
 use pintle_storage::{Backend, Op, Txn};
 use pintle_storage_embedded::{Options, Store};
@@ -34,10 +34,10 @@ impl Kind for Plain {
         &[0]
     }
 
-    fn encode(&self, entry: &Entry, form: Form) -> Result<Bytes, String> {
+    fn encode(&self, entry: &Entry, format: BodyFormat) -> Result<Bytes, String> {
         self.encoded.fetch_add(1, Ordering::Relaxed);
         let value = String::from_utf8_lossy(entry.read()?.value()).into_owned();
-        Ok(format!("{}:{value}@{}", form.0, entry.revision()).into())
+        Ok(format!("{}:{value}@{}", format.0, entry.revision()).into())
     }
 }
 
@@ -70,7 +70,7 @@ impl Fixture {
     }
 
     /// Returns the cache's objects once it has caught up.
-    pub(crate) async fn shown(&self) -> Vec<String> {
+    pub(crate) async fn contents(&self) -> Vec<String> {
         self.pods.wait_for_current(WAIT).await.unwrap();
         show(&self.pods.snapshot().unwrap())
     }

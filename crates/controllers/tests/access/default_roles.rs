@@ -104,7 +104,12 @@ fn table(roles: &[Value]) -> String {
             });
             let verbs: Vec<&str> = allowed.copied().collect();
             if !verbs.is_empty() {
-                lines.entry(verbs.join(" ")).or_default().push(shown(group, resource, subresource, name));
+                lines.entry(verbs.join(" ")).or_default().push(rule_target(
+                    group,
+                    resource,
+                    subresource,
+                    name,
+                ));
             }
         }
         for (verbs, targets) in lines {
@@ -146,7 +151,7 @@ fn targets(roles: &[Value]) -> BTreeSet<Target> {
     targets
 }
 
-fn shown(group: &str, resource: &str, subresource: &str, name: &str) -> String {
+fn rule_target(group: &str, resource: &str, subresource: &str, name: &str) -> String {
     let mut shown = resource.to_owned();
     if !group.is_empty() {
         shown = format!("{shown}.{group}");

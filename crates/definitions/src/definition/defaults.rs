@@ -128,7 +128,7 @@ impl<'s> Check<'s> {
                 object::prune(schema, &mut pruned, is_resource);
                 if pruned != *default {
                     let why = "must not have unknown fields";
-                    self.errors.push(Error::invalid(path, object::shown(default), why));
+                    self.errors.push(Error::invalid(path, object::error_value(default), why));
                 }
             }
             match object::coerce_embedded(schema, &mut value, is_resource, false) {
@@ -189,7 +189,11 @@ fn metadata(default: &Value, place: &DefaultPosition<'_, '_>, path: &Path<'_>) -
     if wrong.is_empty() {
         return Vec::new();
     }
-    vec![Error::invalid(path, object::shown(default), format!("must result in valid metadata: {wrong}"))]
+    vec![Error::invalid(
+        path,
+        object::error_value(default),
+        format!("must result in valid metadata: {wrong}"),
+    )]
 }
 
 /// Prefixes the path of an error within a default with its path in the definition.

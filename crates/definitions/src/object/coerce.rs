@@ -124,7 +124,7 @@ impl Coercer {
                 if self.drop_invalid {
                     return FieldChange::Remove;
                 }
-                self.error = Some(Error::invalid(&at.child(key), shown(value), "must be a string"));
+                self.error = Some(Error::invalid(&at.child(key), error_value(value), "must be a string"));
                 FieldChange::Keep
             }
             "metadata" if embedded => match metadata::read(value, self.drop_invalid) {
@@ -136,7 +136,7 @@ impl Coercer {
                 }
                 Err(_) if self.drop_invalid => FieldChange::Keep,
                 Err(wrong) => {
-                    self.error = Some(Error::invalid(&at.child(key), shown(value), wrong));
+                    self.error = Some(Error::invalid(&at.child(key), error_value(value), wrong));
                     FieldChange::Keep
                 }
             },
@@ -165,7 +165,7 @@ impl Coercer {
 }
 
 /// A value as it shows in an error.
-pub(crate) fn shown(value: &Value) -> field_path::Value {
+pub(crate) fn error_value(value: &Value) -> field_path::Value {
     match value.node() {
         Node::String(text) => text.into(),
         Node::Bool(value) => value.into(),

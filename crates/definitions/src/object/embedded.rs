@@ -7,7 +7,7 @@ use pintle_meta::{Node, Value};
 use pintle_schema::structural::Structural;
 
 use super::bounded_errors::BoundedErrors;
-use super::coerce::shown;
+use super::coerce::error_value;
 use super::metadata;
 
 /// Returns the errors of embedded objects, and of the root if it counts as one.
@@ -66,13 +66,13 @@ fn resource(object: &Object, at: &Path<'_>, errors: &mut BoundedErrors) {
             }
         };
         if let Some(wrong) = wrong {
-            errors.push(|| Error::invalid(&at.child(name), shown(given), wrong));
+            errors.push(|| Error::invalid(&at.child(name), error_value(given), wrong));
         }
     }
     let Some(given) = object.get("metadata") else { return };
     let at = at.child("metadata");
     match metadata::read(given, false) {
-        Err(wrong) => errors.push(|| Error::invalid(&at, shown(given), wrong)),
+        Err(wrong) => errors.push(|| Error::invalid(&at, error_value(given), wrong)),
         Ok(read) => {
             let mut metadata = read.changed.unwrap_or_else(|| given.clone());
             if metadata.text_at(&["name"]).is_empty()

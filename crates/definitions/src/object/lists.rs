@@ -10,7 +10,7 @@ use pintle_schema::ListType;
 use pintle_schema::structural::Structural;
 
 use super::bounded_errors::BoundedErrors;
-use super::coerce::shown;
+use super::coerce::error_value;
 
 /// Returns the errors of the lists of a new object.
 pub fn validate(schema: &Structural, object: &Value) -> Vec<Error> {
@@ -39,7 +39,7 @@ fn walk(schema: &Structural, value: &Value, at: &Path<'_>, errors: &mut BoundedE
             match schema.list {
                 Some(ListType::Set) => {
                     for place in duplicates(items.iter().map(Part::of)) {
-                        errors.push(|| Error::duplicate(&at.index(place), shown(&items[place])));
+                        errors.push(|| Error::duplicate(&at.index(place), error_value(&items[place])));
                     }
                 }
                 Some(ListType::Map) => map(&schema.list_keys, items, at, errors),
@@ -67,7 +67,7 @@ fn map(keys: &[Key], items: &[Value], at: &Path<'_>, errors: &mut BoundedErrors)
     let is_item = |item: &Value| item.is_null() || item.as_object().is_some();
     if let Some(place) = items.iter().position(|item| !is_item(item)) {
         let wrong = "must be an object for an array of list-type map";
-        errors.push(|| Error::invalid(&at.index(place), shown(&items[place]), wrong));
+        errors.push(|| Error::invalid(&at.index(place), error_value(&items[place]), wrong));
         return;
     }
     // An item that is null has no keys, which is as good as one without them.
@@ -83,7 +83,7 @@ fn map(keys: &[Key], items: &[Value], at: &Path<'_>, errors: &mut BoundedErrors)
         }
     };
     for place in duplicates {
-        errors.push(|| Error::duplicate(&at.index(place), shown(&key_of(&items[place]))));
+        errors.push(|| Error::duplicate(&at.index(place), error_value(&key_of(&items[place]))));
     }
 }
 

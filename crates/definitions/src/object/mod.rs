@@ -20,7 +20,7 @@ mod prune;
 mod resource;
 mod validator;
 
-pub(crate) use coerce::shown;
+pub(crate) use coerce::error_value;
 pub use coerce::{Coercion, coerce, coerce_embedded, coerce_metadata};
 pub use default::{default, drop_nulls, prune_defaults};
 pub use prune::prune;

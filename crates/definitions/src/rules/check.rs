@@ -260,7 +260,7 @@ impl Walk {
         });
         let value = match kind {
             "object" | "array" => Printed::Omitted,
-            _ => shown(place.new),
+            _ => printed_value(place.new),
         };
         let error = match rule.reason.as_deref() {
             Some("FieldValueForbidden") => Error::forbidden(path, detail),
@@ -347,7 +347,7 @@ fn shown_rule(rule: &Rule) -> &str {
     if rule.message.is_empty() { rule.rule.trim() } else { rule.message.trim() }
 }
 
-fn shown(value: &Value) -> Printed {
+fn printed_value(value: &Value) -> Printed {
     match value.node() {
         Tree::Bool(value) => value.into(),
         Tree::Int(value) => value.into(),

@@ -190,10 +190,10 @@ impl<'s> Scope<'s> {
                 total.said += error.len();
             }
             if let Some(error) = &compiled.error {
-                errors.push(Error::invalid(&at_rule, shown(rule), &**error));
+                errors.push(Error::invalid(&at_rule, printed_rule(rule), &**error));
             }
             if let Some(error) = &compiled.message_error {
-                errors.push(Error::invalid(&at_message, shown(rule), &**error));
+                errors.push(Error::invalid(&at_message, printed_rule(rule), &**error));
             } else if compiled.message.is_some() {
                 if !unchanged && costs.message > EXPRESSION_LIMIT {
                     let text =
@@ -282,7 +282,7 @@ fn too_expensive(what: &str, cost: u64, limit: u64) -> String {
 }
 
 /// As the reference's own type would be written.
-fn shown(rule: &Rule) -> Printed {
+fn printed_rule(rule: &Rule) -> Printed {
     let text = |text: &str| match Printed::json(text) {
         Printed::Printed(json) => json,
         Printed::Omitted => String::new(),

@@ -535,7 +535,7 @@ impl Kind for Whole {
         Ok(Read { value: stored.clone(), ..Read::default() })
     }
 
-    fn encode(&self, entry: &Entry, _: pintle_cache::Form) -> Result<Bytes, String> {
+    fn encode(&self, entry: &Entry, _: pintle_cache::BodyFormat) -> Result<Bytes, String> {
         Ok(entry.stored().clone())
     }
 }

@@ -21,7 +21,7 @@ fn upstream(file: &str) -> Option<Vec<Vec<String>>> {
 }
 
 /// Section, type and default of each flag that the reference shows, as its help prints them.
-fn shown() -> BTreeMap<String, (String, String, String)> {
+fn documented_flags() -> BTreeMap<String, (String, String, String)> {
     let sections = SECTIONS.iter().filter(|section| !OWN.contains(&section.title));
     let row = |section: &Section, flag: &Flag| {
         let name = match flag.shorthand {
@@ -36,7 +36,7 @@ fn shown() -> BTreeMap<String, (String, String, String)> {
 
 #[test]
 fn the_table_is_complete_and_sorted() {
-    assert_eq!(shown().len(), 172);
+    assert_eq!(documented_flags().len(), 172);
     assert_eq!(all().filter(|flag| flag.hidden).count(), 8);
     let mut names: Vec<&str> = all().map(|flag| flag.name).collect();
     names.sort_unstable();
@@ -82,8 +82,8 @@ fn a_hidden_flag_that_does_something_warns_of_it() {
 fn the_table_is_the_references() {
     let Some(rows) = upstream("flags.tsv") else {
         // Without the list: a few facts that it would check, one of each kind of column.
-        let shown = shown();
-        let row = |name: &str| shown.get(name).map(|(s, t, d)| (s.as_str(), t.as_str(), d.as_str()));
+        let documented = documented_flags();
+        let row = |name: &str| documented.get(name).map(|(s, t, d)| (s.as_str(), t.as_str(), d.as_str()));
         assert_eq!(row("--etcd-prefix"), Some(("Etcd", "string", "\"/registry\"")));
         assert_eq!(row("--oidc-signing-algs"), Some(("Authentication", "strings", "[RS256]")));
         assert_eq!(row("--tls-sni-cert-key"), Some(("Secure serving", "namedCertKey", "[]")));
@@ -98,7 +98,7 @@ fn the_table_is_the_references() {
             (row[1].clone(), (row[0].clone(), kind, row.get(3).cloned().unwrap_or_default()))
         })
         .collect();
-    let have = shown();
+    let have = documented_flags();
     for (name, facts) in &want {
         assert_eq!(have.get(name), Some(facts), "{name}");
     }

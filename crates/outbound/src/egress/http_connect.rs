@@ -88,7 +88,7 @@ impl Head {
                     return Ok(Some(Answer { code, status, spare: rest.len() }));
                 }
                 Some(_) if !line.contains(':') && !line.starts_with([' ', '\t']) => {
-                    return Err(format!("malformed MIME header line: {}", shown(&line)));
+                    return Err(format!("malformed MIME header line: {}", shortened(&line)));
                 }
                 status => self.status = status,
             }
@@ -100,7 +100,8 @@ impl Head {
 
 /// `HTTP/1.1 200 Connection established`, taken apart as Go does it.
 fn status(line: &str) -> Result<(u16, String), String> {
-    let bad = |what: &str, text: &str| format!("malformed HTTP {what} {}", pintle_meta::quote(shown(text)));
+    let bad =
+        |what: &str, text: &str| format!("malformed HTTP {what} {}", pintle_meta::quote(shortened(text)));
     let (version, status) = line.split_once(' ').ok_or_else(|| bad("response", line))?;
     let status = status.trim_start_matches(' ');
     let code = status.split(' ').next().unwrap_or_default();
@@ -110,10 +111,10 @@ fn status(line: &str) -> Result<(u16, String), String> {
     if !matches!(digits, Some([b'0'..=b'9', b'.', b'0'..=b'9'])) {
         return Err(bad("version", version));
     }
-    Ok((number, shown(status).to_owned()))
+    Ok((number, shortened(status).to_owned()))
 }
 
-fn shown(text: &str) -> &str {
+fn shortened(text: &str) -> &str {
     let end = (0..=MOST_SHOWN.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
     &text[..end.unwrap_or(0)]
 }

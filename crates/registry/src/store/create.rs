@@ -35,7 +35,7 @@ impl Store {
                 done => {
                     let object = done?;
                     self.wait_for_cache(&object).await;
-                    return Ok(self.shown(object));
+                    return Ok(self.decorated(object));
                 }
             }
         }

@@ -274,7 +274,7 @@ impl Store {
     /// Gives back what an object held that is gone.
     async fn give_back(&self, object: &Value) {
         if let Some(reserve) = self.reserve.clone() {
-            let object = self.shown(object.clone());
+            let object = self.decorated(object.clone());
             // To the end, even if the request is dropped.
             let _ = tokio::spawn(async move { reserve.on_delete(&object).await }).await;
         }
@@ -292,7 +292,7 @@ impl Store {
     pub async fn get(&self, context: &Context, name: &str) -> Result<Value> {
         let own = self.key(context, name)?;
         let state = self.read(&own, "get", name).await?.ok_or_else(|| self.not_found(name))?;
-        Ok(self.shown(metadata::at_revision(state.object, state.revision)))
+        Ok(self.decorated(metadata::at_revision(state.object, state.revision)))
     }
 
     /// The object now, as the cache keeps objects: mostly it has this one already.
@@ -356,11 +356,11 @@ impl Store {
     pub fn object(&self, entry: &Entry) -> Result<Value> {
         let object = self.config.stored.decode(entry.stored());
         let object = object.map_err(|reason| self.undecodable(entry.key(), entry.revision(), &reason))?;
-        Ok(self.shown(metadata::at_revision(object, entry.revision())))
+        Ok(self.decorated(metadata::at_revision(object, entry.revision())))
     }
 
     /// Decorates a stored object for clients.
-    pub(crate) fn shown(&self, object: Value) -> Value {
+    pub(crate) fn decorated(&self, object: Value) -> Value {
         self.config.strategy.decorated(&object).unwrap_or(object)
     }
 

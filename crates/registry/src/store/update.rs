@@ -56,7 +56,7 @@ impl Store {
             Swapped::Written(object) => {
                 let created = attempt.created;
                 self.wait_for_cache(&object).await;
-                Ok(Created { object: self.shown(object), created })
+                Ok(Created { object: self.decorated(object), created })
             }
             Swapped::Stopped(known) => {
                 // The last finalizer is gone. Clients expect what they sent back.
@@ -133,7 +133,7 @@ impl Update<'_> {
         let Some(reserve) = store.taking() else {
             return Ok((self.checked(new, old).await?, Reservation::default()));
         };
-        let shown = store.shown(old.clone());
+        let shown = store.decorated(old.clone());
         let mut taken = reserve.on_update(self.context, &mut new, &shown, options).await?;
         match self.checked(new, &shown).await {
             Ok(step) => {

@@ -43,7 +43,7 @@ impl ComponentStatuses {
 impl Computed for ComponentStatuses {
     async fn get(&self, _: &Context, name: &str) -> Result<Value> {
         match self.components.get(name) {
-            Some(component) => Ok(shown(name, component.health().await)),
+            Some(component) => Ok(component_status(name, component.health().await)),
             // In the singular, as the reference has it.
             None => Err(Box::new(Status::not_found("", "componentstatus", name))),
         }
@@ -51,13 +51,15 @@ impl Computed for ComponentStatuses {
 
     /// All are asked at once, so that the slowest decides how long it takes.
     async fn list(&self, _: &Context) -> Result<Vec<Value>> {
-        let asked =
-            self.components.iter().map(async |(name, component)| shown(name, component.health().await));
+        let asked = self
+            .components
+            .iter()
+            .map(async |(name, component)| component_status(name, component.health().await));
         Ok(join_all(asked).await)
     }
 }
 
-fn shown(name: &str, health: Health) -> Value {
+fn component_status(name: &str, health: Health) -> Value {
     let status = match health.is_healthy {
         Some(true) => "True",
         Some(false) => "False",

@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
-use pintle_cache::{Entry, Form, Kind, Read};
+use pintle_cache::{BodyFormat, Entry, Kind, Read};
 use pintle_codec::negotiate::Encoding;
 use pintle_codec::protobuf::transcode;
 use pintle_codec::{Error, cbor, json, kind, protobuf, yaml};
@@ -103,14 +103,14 @@ impl Builtin {
     }
 
     /// The form of a served version in an encoding.
-    pub fn form(&self, version: &'static Type, body: Body) -> Option<Form> {
+    pub fn body_format(&self, version: &'static Type, body: Body) -> Option<BodyFormat> {
         let number = self.versions.iter().position(|known| *known == version)?;
-        Some(Form(number as u16 * 2 + u16::from(body == Body::Protobuf)))
+        Some(BodyFormat(number as u16 * 2 + u16::from(body == Body::Protobuf)))
     }
 
-    fn meaning(&self, form: Form) -> Option<(&'static Type, Body)> {
-        let version = self.versions.get(usize::from(form.0 / 2))?;
-        Some((version, if form.0.is_multiple_of(2) { Body::Json } else { Body::Protobuf }))
+    fn meaning(&self, format: BodyFormat) -> Option<(&'static Type, Body)> {
+        let version = self.versions.get(usize::from(format.0 / 2))?;
+        Some((version, if format.0.is_multiple_of(2) { Body::Json } else { Body::Protobuf }))
     }
 
     /// Whether stored bytes are what the cache keeps of them: of the stored version, canonical to the byte, with all
@@ -237,8 +237,8 @@ impl Kind for Builtin {
         &self.indexed
     }
 
-    fn body_length(&self, entry: &Entry, form: Form) -> Option<usize> {
-        let (version, Body::Protobuf) = self.meaning(form)? else { return None };
+    fn body_length(&self, entry: &Entry, format: BodyFormat) -> Option<usize> {
+        let (version, Body::Protobuf) = self.meaning(format)? else { return None };
         if !self.is_direct(version) {
             return None;
         }
@@ -247,14 +247,14 @@ impl Kind for Builtin {
         protobuf::length_with_resource_version(message, &entry.revision().to_string())
     }
 
-    fn write_body(&self, entry: &Entry, form: Form, out: &mut Vec<u8>) -> Result<(), String> {
-        let (version, body) = self.meaning(form).ok_or("there is no such form")?;
+    fn write_body(&self, entry: &Entry, format: BodyFormat, out: &mut Vec<u8>) -> Result<(), String> {
+        let (version, body) = self.meaning(format).ok_or("there is no such form")?;
         let (value, revision) = (entry.read()?.value(), entry.revision().to_string());
         self.write_body_of(version, body, value, &revision, out).map_err(|error| error.to_string())
     }
 
-    fn encode(&self, entry: &Entry, form: Form) -> Result<Bytes, String> {
-        let (version, body) = self.meaning(form).ok_or("there is no such form")?;
+    fn encode(&self, entry: &Entry, format: BodyFormat) -> Result<Bytes, String> {
+        let (version, body) = self.meaning(format).ok_or("there is no such form")?;
         let (value, revision) = (entry.read()?.value(), entry.revision().to_string());
         self.body(version, body, value, &revision).map_err(|error| error.to_string()).map(Bytes::from)
     }
@@ -360,9 +360,9 @@ mod tests {
             let mut text = Vec::new();
             json::encode(&protobuf::decode(version, &message).unwrap(), &mut text);
             assert_eq!(String::from_utf8(text).unwrap(), json(version));
-            assert!(autoscalers.form(version, Body::Json).is_some());
+            assert!(autoscalers.body_format(version, Body::Json).is_some());
         }
-        assert_eq!(autoscalers.form(find("core/v1.Pod"), Body::Json), None);
+        assert_eq!(autoscalers.body_format(find("core/v1.Pod"), Body::Json), None);
     }
 
     #[test]

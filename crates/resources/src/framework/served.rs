@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::sync::Arc;
 
-use pintle_cache::Form;
+use pintle_cache::BodyFormat;
 use pintle_codec::kind::{self, Unreadable};
 use pintle_codec::negotiate::Encoding;
 use pintle_codec::protobuf;
@@ -162,13 +162,13 @@ impl Served for Version {
         }
     }
 
-    fn form(&self, encoding: Encoding) -> Option<Form> {
+    fn body_format(&self, encoding: Encoding) -> Option<BodyFormat> {
         let body = match encoding {
             Encoding::Json => Body::Json,
             Encoding::Protobuf => Body::Protobuf,
             Encoding::Yaml | Encoding::Cbor => return None,
         };
-        self.builtin.as_ref()?.form(self.of, body)
+        self.builtin.as_ref()?.body_format(self.of, body)
     }
 
     fn write_protobuf(&self, object: &Value, out: &mut Vec<u8>) -> std::result::Result<(), String> {

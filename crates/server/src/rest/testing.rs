@@ -11,7 +11,7 @@ use http::{Method, Request as HttpRequest};
 use http_body_util::{BodyExt, Full};
 use pintle_admission::{Chain, Plugin, ServedVersions};
 use pintle_auth::{Attributes, Authorizer, Verdict};
-use pintle_cache::{Feed, Form, Limits, Pool};
+use pintle_cache::{BodyFormat, Feed, Limits, Pool};
 use pintle_codec::kind;
 use pintle_codec::negotiate::{ENCODINGS, Encoding};
 use pintle_codec::table::{Column, Completed, Empty};
@@ -230,8 +230,8 @@ impl Served for BoatVersion {
         Ok(object)
     }
 
-    fn form(&self, encoding: Encoding) -> Option<Form> {
-        (encoding == Encoding::Json).then_some(Form(0))
+    fn body_format(&self, encoding: Encoding) -> Option<BodyFormat> {
+        (encoding == Encoding::Json).then_some(BodyFormat(0))
     }
 
     fn write_protobuf(&self, _: &Value, _: &mut Vec<u8>) -> std::result::Result<(), String> {

@@ -198,7 +198,7 @@ async fn a_hidden_key_verifies_and_must_not_sign() {
         "while validating header: key used for signing JWT (kid: hidden) is excluded from OIDC discovery docs"
     );
     let keys = external.current();
-    assert_eq!(keys.shown().map(PublicKey::id).collect::<Vec<_>>(), ["one"]);
+    assert_eq!(keys.published().map(PublicKey::id).collect::<Vec<_>>(), ["one"]);
     assert!(keys.named(Some("hidden")).next().is_some());
     // A key that the signer does not publish: it signs tokens, which are not accepted.
     fixture.change(|answers| answers.header = header("unknown"));

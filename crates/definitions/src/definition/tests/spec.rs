@@ -80,7 +80,7 @@ fn accepted_names_are_labels_too() {
 }
 
 /// How a version without anything shows.
-fn shown(name: &str, storage: bool) -> String {
+fn printed_version(name: &str, storage: bool) -> String {
     format!(
         r#"{{"Name":"{name}","Served":true,"Storage":{storage},"Deprecated":false,"DeprecationWarning":null,"Schema":null,"Subresources":null,"AdditionalPrinterColumns":null,"SelectableFields":null}}"#
     )
@@ -100,8 +100,8 @@ fn one_version_is_stored_and_names_are_unique() {
         &[
             &format!(
                 "spec.versions: Invalid value: [{},{}]: must have exactly one version marked as storage version",
-                shown("v1", true),
-                shown("v2", true)
+                printed_version("v1", true),
+                printed_version("v2", true)
             ),
             r#"status.storedVersions: Invalid value: ["v1"]: must have the storage version v2"#,
         ],
@@ -110,8 +110,8 @@ fn one_version_is_stored_and_names_are_unique() {
         &definition(&versions([("v1", true), ("v1", false)])),
         &[&format!(
             "spec.versions: Invalid value: [{},{}]: must contain unique version names",
-            shown("v1", true),
-            shown("v1", false)
+            printed_version("v1", true),
+            printed_version("v1", false)
         )],
     );
     check(

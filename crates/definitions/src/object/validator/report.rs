@@ -14,7 +14,7 @@ use super::number::{Number, Problem};
 use super::old::Before;
 use super::{Asked, Node, Other, WrongText};
 use crate::object::bounded_errors::BoundedErrors;
-use crate::object::coerce::shown;
+use crate::object::coerce::error_value;
 
 /// Everything that is wrong. The prefix is where the value is, if it is not the whole object; what it was before counts if
 /// there was something.
@@ -391,7 +391,7 @@ impl<'v> Report<'_, 'v> {
     fn not_allowed(&mut self, asked: &Asked, value: &Value) {
         self.fail("", |at, _| {
             let allowed: Vec<String> = asked.values.iter().map(plain).collect();
-            Error::not_supported(at, shown(value), &allowed)
+            Error::not_supported(at, error_value(value), &allowed)
         });
     }
 }

@@ -149,7 +149,7 @@ fn warnings(service: &Value) -> Vec<String> {
     let text = |field: &str| service.text_at(&["spec", field]);
 
     let mut warnings = Warnings::new();
-    warnings.extend(told([(
+    warnings.extend(conditional_warnings([(
         service.annotation("service.kubernetes.io/topology-aware-hints").is_some(),
         "annotation service.kubernetes.io/topology-aware-hints is deprecated, please use \
          service.kubernetes.io/topology-mode instead",
@@ -157,7 +157,7 @@ fn warnings(service: &Value) -> Vec<String> {
     if !matches!(address(service), "" | "None") {
         warnings.extend(each("clusterIPs").flat_map(badly_written));
     }
-    warnings.extend(told([
+    warnings.extend(conditional_warnings([
         (is_headless && !balancer.is_empty(), "spec.loadBalancerIP is ignored for headless services"),
         (is_headless && outside, "spec.externalIPs is ignored for headless services"),
         (
@@ -166,7 +166,7 @@ fn warnings(service: &Value) -> Vec<String> {
         ),
     ]));
     warnings.extend(each("externalIPs").flat_map(badly_written));
-    warnings.extend(told([(
+    warnings.extend(conditional_warnings([(
         outside && !is_headless && !is_elsewhere,
         "spec.externalIPs is deprecated and may no longer be implemented in some clusters",
     )]));
@@ -175,7 +175,7 @@ fn warnings(service: &Value) -> Vec<String> {
         let path = path.child(list);
         cidr_warnings(&path.index(index), range)
     }));
-    warnings.extend(told([
+    warnings.extend(conditional_warnings([
         (is_elsewhere && outside, r#"spec.externalIPs is ignored when spec.type is "ExternalName""#),
         (
             !is_elsewhere && !text("externalName").is_empty(),
@@ -189,6 +189,6 @@ fn warnings(service: &Value) -> Vec<String> {
     warnings.into_texts()
 }
 
-fn told<const N: usize>(texts: [(bool, &'static str); N]) -> impl Iterator<Item = String> {
+fn conditional_warnings<const N: usize>(texts: [(bool, &'static str); N]) -> impl Iterator<Item = String> {
     texts.into_iter().filter(|(is, _)| *is).map(|(_, text)| text.to_owned())
 }

@@ -251,7 +251,7 @@ fn a_namespaces_deletion_begins_with_its_phase() {
 }
 
 /// Returns the message of an error, without the part that all such messages have.
-fn told(name: &str, kind: &str, new: &str, old: Option<&str>) -> String {
+fn warning_line(name: &str, kind: &str, new: &str, old: Option<&str>) -> String {
     let context = Context::default();
     let new = read(kind, new);
     let errors = match old {
@@ -259,12 +259,12 @@ fn told(name: &str, kind: &str, new: &str, old: Option<&str>) -> String {
         Some(old) => strategy(name).validate_update(&context, &new, &read(kind, old)),
     };
     let status = Status::invalid("", kind, "n", &errors);
-    status.message.split_once("is invalid: ").map(|(_, told)| told.to_owned()).unwrap_or_default()
+    status.message.split_once("is invalid: ").map(|(_, causes)| causes.to_owned()).unwrap_or_default()
 }
 
 #[test]
 fn a_namespaces_phase_and_finalizers_must_make_sense() {
-    let wrong = told(
+    let wrong = warning_line(
         "namespaces",
         "Namespace",
         r#"{"metadata":{"name":"n"},"spec":{"finalizers":["nodomain"]}}"#,
@@ -274,21 +274,21 @@ fn a_namespaces_phase_and_finalizers_must_make_sense() {
         wrong,
         "spec.finalizers: Invalid value: \"nodomain\": name is neither a standard finalizer name nor is it fully qualified"
     );
-    let wrong = told("namespaces", "Namespace", r#"{"metadata":{"name":"a.b"}}"#, None);
+    let wrong = warning_line("namespaces", "Namespace", r#"{"metadata":{"name":"a.b"}}"#, None);
     assert_eq!(wrong, "metadata.name: Invalid value: \"a.b\": must not contain dots");
     let namespace = r#"{"metadata":{"name":"n","resourceVersion":"1"},"spec":{"finalizers":["x"]},"status":{"phase":"Terminating"}}"#;
-    let wrong = told("namespaces/status", "Namespace", namespace, Some(namespace));
+    let wrong = warning_line("namespaces/status", "Namespace", namespace, Some(namespace));
     assert_eq!(
         wrong,
         "status.Phase: Invalid value: \"Terminating\": may only be 'Active' if `deletionTimestamp` is empty"
     );
-    let wrong = told("namespaces/finalize", "Namespace", namespace, Some(namespace));
+    let wrong = warning_line("namespaces/finalize", "Namespace", namespace, Some(namespace));
     assert!(wrong.starts_with("spec.finalizers[0]: Invalid value: \"x\""), "{wrong}");
 }
 
 #[test]
 fn finalizers_without_a_domain_are_kubernetes_own() {
-    let wrong = told(
+    let wrong = warning_line(
         "configmaps",
         "ConfigMap",
         r#"{"metadata":{"name":"a","namespace":"n","finalizers":["orphan","mine"]}}"#,

@@ -13,7 +13,7 @@ use proptest::prelude::*;
 use super::testing::context;
 use super::*;
 
-fn shown(mut each: impl FnMut(&Resource, &'static Columns)) -> usize {
+fn each_table(mut each: impl FnMut(&Resource, &'static Columns)) -> usize {
     let resources = Resources::builtin().unwrap();
     let all = resources.versions().iter().flat_map(|version| &version.resources);
     let shown = all.filter_map(|resource| Some((resource, of_resource(resource)?)));
@@ -37,7 +37,7 @@ fn count(of: &Type, columns: &Columns) -> usize {
 
 #[test]
 fn everything_that_is_stored_is_shown_from_the_version_it_is_stored_in() {
-    let shown = shown(|resource, columns| {
+    let shown = each_table(|resource, columns| {
         if let (Some(reads), Some(storage)) = (columns.reads, resource.storage) {
             assert_eq!(reads, storage.kind.name);
         }
@@ -80,7 +80,7 @@ fn what_cannot_be_shown_as_a_table() {
 
 #[test]
 fn an_object_without_anything_has_all_cells() {
-    shown(|resource, columns| {
+    each_table(|resource, columns| {
         let of = type_of_trees(resource, columns);
         let zero = zero_struct(of.structure().unwrap());
         assert_eq!(cells(columns, &zero).len(), count(of, columns), "{}", of.name);
@@ -91,7 +91,7 @@ fn an_object_without_anything_has_all_cells() {
 #[test]
 fn an_object_with_everything_has_all_cells_of_their_columns_types() {
     let folder = upstream("full objects");
-    shown(|resource, columns| {
+    each_table(|resource, columns| {
         let of = type_of_trees(resource, columns);
         let published = folder.as_ref().and_then(|folder| published(of, folder));
         for object in [Some(full(Shape::Named(of), 0)), published].into_iter().flatten() {
@@ -189,7 +189,7 @@ proptest! {
     #[test]
     fn no_tree_is_too_broken_to_be_shown(choices in proptest::collection::vec(any::<u8>(), 500..5000)) {
         let mut choices = choices.iter().copied().cycle();
-        shown(|resource, columns| {
+        each_table(|resource, columns| {
             let of = type_of_trees(resource, columns);
             let spoiled = spoil(&full(Shape::Named(of), 0), &mut choices);
             assert_eq!(cells(columns, &spoiled).len(), count(of, columns));

@@ -1,4 +1,4 @@
-//! The steps of each type's defaulting, and the walk that takes them.
+//! The defaults of each type's defaulting, and the walk that takes them.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -90,11 +90,11 @@ pub(super) fn of(of: &Type) -> Option<&'static Plan> {
 #[derive(Debug)]
 pub(super) struct Plan {
     of: &'static Struct,
-    steps: Vec<Step>,
+    defaults: Vec<PlannedDefault>,
 }
 
 #[derive(Clone, Debug)]
-pub(super) enum Step {
+pub(super) enum PlannedDefault {
     /// A function looks at this struct.
     Call(Call),
     /// A field that is not set gets a value.
@@ -110,44 +110,46 @@ pub(super) enum Step {
 impl Plan {
     pub(super) fn would_change(&self, value: &Value, settings: &Settings) -> bool {
         let Some(object) = value.as_object() else { return false };
-        self.steps.iter().any(|step| match step {
-            Step::Call(call) => would_change(self.of, value, settings, call),
-            Step::Fill(field, _) => is_unset(field, object.get(field.name)),
-            Step::Into(field, below) => {
+        self.defaults.iter().any(|default| match default {
+            PlannedDefault::Call(call) => would_change(self.of, value, settings, call),
+            PlannedDefault::Fill(field, _) => is_unset(field, object.get(field.name)),
+            PlannedDefault::Into(field, below) => {
                 object.get(field.name).is_some_and(|value| below_would_change(*below, value, settings))
             }
-            Step::Each(field, below) => {
+            PlannedDefault::Each(field, below) => {
                 let items = object.get(field.name).and_then(Value::as_list).unwrap_or_default();
                 items.iter().any(|item| below_would_change(*below, item, settings))
             }
-            Step::Amend(field, amend) => object.get(field.name).is_some_and(|value| amend(value).is_some()),
+            PlannedDefault::Amend(field, amend) => {
+                object.get(field.name).is_some_and(|value| amend(value).is_some())
+            }
         })
     }
 
     /// Takes for writing only what changes, so that nothing else is copied where the tree is shared.
     pub(super) fn change(&self, value: &mut Value, settings: &Settings) {
-        for step in &self.steps {
-            match step {
-                Step::Call(call) => {
+        for default in &self.defaults {
+            match default {
+                PlannedDefault::Call(call) => {
                     if would_change(self.of, value, settings, call) {
                         call(&mut Draft::change(self.of, value, settings));
                     }
                 }
-                Step::Fill(field, fill) => {
+                PlannedDefault::Fill(field, fill) => {
                     if is_unset(field, value.get(field.name))
                         && let Some(object) = value.as_object_mut()
                     {
                         object.insert(Key::new_static(field.name), fill.clone());
                     }
                 }
-                Step::Into(field, below) => {
+                PlannedDefault::Into(field, below) => {
                     if value.get(field.name).is_some_and(|value| below_would_change(*below, value, settings))
                         && let Some(value) = value.get_mut(field.name)
                     {
                         change_below(*below, value, settings);
                     }
                 }
-                Step::Each(field, below) => {
+                PlannedDefault::Each(field, below) => {
                     let items = value.get(field.name).and_then(Value::as_list).unwrap_or_default();
                     let first = items.iter().position(|item| below_would_change(*below, item, settings));
                     if let Some(first) = first
@@ -161,7 +163,7 @@ impl Plan {
                         }
                     }
                 }
-                Step::Amend(field, amend) => {
+                PlannedDefault::Amend(field, amend) => {
                     if let Some(amended) = value.get(field.name).and_then(amend)
                         && let Some(value) = value.get_mut(field.name)
                     {
@@ -222,37 +224,42 @@ impl Planner {
         if let TypeKind::Struct(structure) = &of.kind
             && !WITHOUT.iter().any(|group| of.name.starts_with(group))
         {
-            let mut steps = Vec::new();
-            self.steps(of, structure, &mut steps);
-            plan = (!steps.is_empty()).then_some(Plan { of: structure, steps });
+            let mut defaults = Vec::new();
+            self.defaults(of, structure, &mut defaults);
+            plan = (!defaults.is_empty()).then_some(Plan { of: structure, defaults });
         }
         let found = plan.is_some();
         self.plans[of.index] = State::Made(plan);
         found
     }
 
-    fn steps(&mut self, of: &'static Type, structure: &'static Struct, steps: &mut Vec<Step>) {
+    fn defaults(
+        &mut self,
+        of: &'static Type,
+        structure: &'static Struct,
+        defaults: &mut Vec<PlannedDefault>,
+    ) {
         if let Some(rule) = self.rules.get(of.name) {
             for (name, fill) in rule.fields {
                 if let Some(field) = structure.field(name) {
-                    steps.push(Step::Fill(field, fill.value(field)));
+                    defaults.push(PlannedDefault::Fill(field, fill.value(field)));
                 }
             }
-            steps.extend(rule.call.map(Step::Call));
+            defaults.extend(rule.call.map(PlannedDefault::Call));
         }
         for field in structure.fields {
-            self.steps_of_field(field, steps);
+            self.add_defaults_of(field, defaults);
         }
     }
 
-    fn steps_of_field(&mut self, field: &'static Field, steps: &mut Vec<Step>) {
+    fn add_defaults_of(&mut self, field: &'static Field, defaults: &mut Vec<PlannedDefault>) {
         if let Some(value) = field.default().and_then(|text| declared(field, text)) {
-            steps.push(Step::Fill(field, value));
+            defaults.push(PlannedDefault::Fill(field, value));
         }
         if let Shape::Named(alias) = field.shape
             && let Some((_, amend)) = AMENDS.iter().find(|(name, _)| *name == alias.name)
         {
-            steps.push(Step::Amend(field, *amend));
+            defaults.push(PlannedDefault::Amend(field, *amend));
             return;
         }
         // Values of maps are defaulted by functions only.
@@ -262,12 +269,12 @@ impl Planner {
         };
         if field.is_inline() {
             // Its fields stand in this very struct.
-            self.steps(below, structure, steps);
+            self.defaults(below, structure, defaults);
         } else if self.make(below) {
             if is_list(field.shape) {
-                steps.push(Step::Each(field, below.index));
+                defaults.push(PlannedDefault::Each(field, below.index));
             } else {
-                steps.push(Step::Into(field, below.index));
+                defaults.push(PlannedDefault::Into(field, below.index));
             }
         }
     }

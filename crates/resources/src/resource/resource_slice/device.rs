@@ -139,7 +139,7 @@ fn nodes(device: &Cursor<'_, '_>, per_device: bool) {
     match nodes.set.as_slice() {
         [] => device.required(ONE_OF),
         [_] => {}
-        _ => device.invalid(nodes.shown(), ONE_OF),
+        _ => device.invalid(nodes.printed(), ONE_OF),
     }
 }
 

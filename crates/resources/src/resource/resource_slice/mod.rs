@@ -72,7 +72,7 @@ fn validate(spec: &Cursor<'_, '_>) {
     match nodes.set.as_slice() {
         [] => spec.required(ONE_OF),
         [_] => {}
-        _ => spec.invalid(nodes.shown(), format!("{ONE_OF}, but multiple fields are set")),
+        _ => spec.invalid(nodes.printed(), format!("{ONE_OF}, but multiple fields are set")),
     }
     let (devices, counters) = (spec.field("devices"), spec.field("sharedCounters"));
     if counters.is_set() && devices.is_set() {
@@ -157,7 +157,7 @@ impl Nodes {
         }
     }
 
-    fn shown(&self) -> String {
+    fn printed(&self) -> String {
         format!("{{{}}}", self.set.join(", "))
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::StatusCode;
-use pintle_cache::{Entry, Form};
+use pintle_cache::{BodyFormat, Entry};
 use pintle_codec::frame::{self, JSON_LIST_END, ListMeta};
 use pintle_codec::negotiate::Encoding;
 use pintle_codec::protobuf::envelope;
@@ -22,9 +22,11 @@ impl Representation {
     /// Answers with a page of objects of the cache.
     pub(crate) fn page(self, serving: &StoredEndpoint, page: Page) -> Result<Response> {
         match self.shape {
-            Shape::Own => match serving.served.form(self.encoding) {
-                Some(form) if self.encoding == Encoding::Protobuf => protobuf_page(serving, self, form, page),
-                Some(form) => json_page(serving, self, form, page),
+            Shape::Own => match serving.served.body_format(self.encoding) {
+                Some(format) if self.encoding == Encoding::Protobuf => {
+                    protobuf_page(serving, self, format, page)
+                }
+                Some(format) => json_page(serving, self, format, page),
                 None => {
                     let objects = page.entries.iter().map(|entry| serving.store.object(entry));
                     let list = tree(serving, &page.meta(), objects)?;
@@ -110,7 +112,7 @@ pub(super) fn meta(page: &Page) -> partial::ListMeta<'_> {
 fn json_page(
     serving: &StoredEndpoint,
     representation: Representation,
-    form: Form,
+    format: BodyFormat,
     page: Page,
 ) -> Result<Response> {
     let (mut head, mut end) = (Vec::new(), Vec::new());
@@ -124,7 +126,7 @@ fn json_page(
             end.extend_from_slice(JSON_LIST_END);
         }
     }
-    let bodies = bodies(serving, form, page.entries);
+    let bodies = bodies(serving, format, page.entries);
     let mut first = true;
     let parts = Parts::new(head, bodies, &end, move |body, out| {
         if !std::mem::take(&mut first) {
@@ -141,11 +143,11 @@ fn json_page(
 fn protobuf_page(
     serving: &StoredEndpoint,
     representation: Representation,
-    form: Form,
+    format: BodyFormat,
     page: Page,
 ) -> Result<Response> {
     let kind = serving.store.cache().kind().clone();
-    let lengths = page.entries.iter().map(|entry| kind.body_length(entry, form));
+    let lengths = page.entries.iter().map(|entry| kind.body_length(entry, format));
     let lengths: Option<Vec<usize>> = lengths.collect();
     let (mut head, mut end) = (Vec::new(), Vec::new());
     envelope::close(&mut end);
@@ -159,7 +161,7 @@ fn protobuf_page(
         let write = move |(entry, length): (Arc<Entry>, usize), out: &mut Vec<u8>| {
             frame::protobuf_item_begin(length, out);
             let start = out.len();
-            kind.write_body(&entry, form, out)?;
+            kind.write_body(&entry, format, out)?;
             // All that follows would be read wrong.
             if out.len() - start == length {
                 Ok(())
@@ -170,7 +172,7 @@ fn protobuf_page(
         return Parts::new(head, items, &end, write).respond(representation);
     }
     let bodies: std::result::Result<Vec<Bytes>, String> =
-        bodies(serving, form, page.entries.clone()).collect();
+        bodies(serving, format, page.entries.clone()).collect();
     let bodies = bodies.map_err(internal)?;
     begin(&mut bodies.iter().map(Bytes::len), &mut head);
     let write = |body: Bytes, out: &mut Vec<u8>| {
@@ -183,13 +185,13 @@ fn protobuf_page(
 
 fn bodies(
     serving: &StoredEndpoint,
-    form: Form,
+    format: BodyFormat,
     entries: Vec<Arc<Entry>>,
 ) -> impl Iterator<Item = std::result::Result<Bytes, String>> + Send + use<> {
     let serving = serving.clone();
     entries.into_iter().map(move |entry| {
         let kind = serving.store.cache().kind();
-        entry.body(&**kind, &serving.pool, form)
+        entry.body(&**kind, &serving.pool, format)
     })
 }
 

@@ -126,12 +126,13 @@ impl Representation {
     pub(crate) fn entry(&self, serving: &StoredEndpoint, entry: &Arc<Entry>) -> Result<Response> {
         // The cache keeps what the resource itself shows; a subresource does not decorate what is stored.
         let is_kept = serving.subresource.is_none() || entry.is_as_stored();
-        let form = serving.served.form(self.encoding).filter(|_| self.shape == Shape::Own && is_kept);
-        let Some(form) = form else {
+        let format =
+            serving.served.body_format(self.encoding).filter(|_| self.shape == Shape::Own && is_kept);
+        let Some(format) = format else {
             return self.object(serving, serving.store.object(entry)?, StatusCode::OK);
         };
         let kind = serving.store.cache().kind();
-        let body = entry.body(&**kind, &serving.pool, form).map_err(internal)?;
+        let body = entry.body(&**kind, &serving.pool, format).map_err(internal)?;
         let mut out = Vec::with_capacity(body.len() + 96);
         match self.encoding {
             Encoding::Protobuf => frame::protobuf_object(serving.type_meta(), &body, &mut out),

@@ -24,7 +24,7 @@ impl File {
         !self.path.is_empty()
     }
 
-    fn shown(&self) -> String {
+    fn text(&self) -> String {
         let path = quote(&self.path);
         if self.source.is_empty() { path } else { format!("{path} ({})", self.source) }
     }
@@ -109,7 +109,7 @@ impl Iterator for Met<'_> {
 
     fn next(&mut self) -> Option<String> {
         let other = self.met.next()?;
-        Some(format!("{} with {}", self.files[self.of].shown(), self.files[other].shown()))
+        Some(format!("{} with {}", self.files[self.of].text(), self.files[other].text()))
     }
 }
 

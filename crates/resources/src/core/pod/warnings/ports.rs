@@ -22,7 +22,7 @@ struct PortPosition<'a> {
 }
 
 impl PortPosition<'_> {
-    fn shown(self, at: &Path<'_>) -> String {
+    fn path(self, at: &Path<'_>) -> String {
         at.child(self.list).index(self.container).child("ports").index(self.port).to_string()
     }
 }
@@ -78,7 +78,7 @@ fn definitions(warnings: &mut Warnings, at: &Path<'_>, containers: &[(&str, usiz
         }
         let host = (number(port, "hostPort"), port.text_at(&["hostIP"]));
         if !host.1.is_empty() && host.0 == 0 {
-            warnings.push(format!("{}: hostIP set without hostPort: {}", place.shown(at), go(port)));
+            warnings.push(format!("{}: hostIP set without hostPort: {}", place.path(at), go(port)));
         }
         let same = known.entry((number(port, "containerPort"), port.text_at(&["protocol"]))).or_default();
         warnings.extend(same.met(host).into_iter().map(|index| {
@@ -88,7 +88,7 @@ fn definitions(warnings: &mut Warnings, at: &Path<'_>, containers: &[(&str, usiz
                 ((0, _), _) | (_, (0, _)) => "overlapping",
                 _ => "dangerously ambiguous",
             };
-            format!("{}: {what} port definition with {}", place.shown(at), other.shown(at))
+            format!("{}: {what} port definition with {}", place.path(at), other.path(at))
         }));
         same.add(place, host);
     }
@@ -106,7 +106,7 @@ fn names(warnings: &mut Warnings, at: &Path<'_>, containers: &[(&str, usize, &Va
         }
         let first = *known.entry(name).or_insert(place);
         if (first.list, first.container, first.port) != (place.list, place.container, place.port) {
-            let (path, first, name) = (place.shown(at), first.shown(at), quote(name));
+            let (path, first, name) = (place.path(at), first.path(at), quote(name));
             warnings.push(format!(
                 "{path}: duplicate port name {name} with {first}, services and probes that select ports by name will use \
                  {first}"

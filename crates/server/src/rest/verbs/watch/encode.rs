@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use pintle_cache::{Change, Entry, Form, Frame};
+use pintle_cache::{BodyFormat, Change, Entry, Frame};
 use pintle_codec::negotiate::Encoding;
 use pintle_codec::{cbor, frame, json};
 use pintle_meta::{Status, Value};
@@ -42,10 +42,10 @@ impl Encoder {
     }
 
     /// Returns the form whose frames watchers share; `None` if this one's frames are its own.
-    fn shared_form(&self) -> Option<Form> {
+    fn shared_format(&self) -> Option<BodyFormat> {
         self.serving
             .served
-            .form(self.representation.encoding)
+            .body_format(self.representation.encoding)
             .filter(|_| self.representation.shape == Shape::Own)
     }
 
@@ -56,13 +56,13 @@ impl Encoder {
             }
             _ => &change.entry,
         };
-        match self.shared_form() {
-            Some(form) => {
-                let number = u32::from(form.0) * 4 + event as u32;
+        match self.shared_format() {
+            Some(format) => {
+                let number = u32::from(format.0) * 4 + event as u32;
                 let make = || {
                     // Not kept beside the frame, which is.
                     let body =
-                        entry.body_once(&**self.serving.store.cache().kind(), form).map_err(internal)?;
+                        entry.body_once(&**self.serving.store.cache().kind(), format).map_err(internal)?;
                     Ok(self.framed(event.name(), &body))
                 };
                 change.frame(&self.serving.pool, Frame(number), make)
@@ -72,10 +72,10 @@ impl Encoder {
     }
 
     pub(super) fn entry(&mut self, event: &str, entry: &Arc<Entry>) -> Result<Bytes> {
-        match self.shared_form() {
-            Some(form) => {
+        match self.shared_format() {
+            Some(format) => {
                 let kind = self.serving.store.cache().kind();
-                let body = entry.body(&**kind, &self.serving.pool, form).map_err(internal)?;
+                let body = entry.body(&**kind, &self.serving.pool, format).map_err(internal)?;
                 Ok(self.framed(event, &body))
             }
             None => {

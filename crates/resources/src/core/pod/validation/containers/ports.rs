@@ -38,7 +38,7 @@ fn host_port<'v>(port: &Cursor<'_, 'v>) -> Option<HostPort<'v>> {
     (number != 0).then(|| (port.field("protocol").text(), port.field("hostIP").text(), number))
 }
 
-fn shown((protocol, address, number): HostPort<'_>) -> String {
+fn host_port_text((protocol, address, number): HostPort<'_>) -> String {
     format!("{protocol}/{address}/{number}")
 }
 
@@ -48,7 +48,7 @@ pub(super) fn host_port_conflicts(containers: &Cursor<'_, '_>) {
     for container in containers.items() {
         for port in container.field("ports").items() {
             if let Some(used) = host_port(&port).filter(|used| !seen.insert(*used)) {
-                port.field("hostPort").duplicate(shown(used));
+                port.field("hostPort").duplicate(host_port_text(used));
             }
         }
     }
@@ -63,7 +63,7 @@ pub(super) fn own_host_port_conflicts(containers: &Cursor<'_, '_>, container: &C
             let path = containers.path().index(0);
             let path = path.child("ports");
             let path = path.index(index);
-            port.report([Error::duplicate(&path.child("hostPort"), shown(used))]);
+            port.report([Error::duplicate(&path.child("hostPort"), host_port_text(used))]);
         }
     }
 }

@@ -6,7 +6,7 @@ use crate::value::{NamedCertKey, Value};
 use crate::version::VersionRequest;
 
 impl Value {
-    pub(crate) fn shown(&self, kind: Kind) -> String {
+    pub(crate) fn text(&self, kind: Kind) -> String {
         match self {
             Value::Bool(value) => value.to_string(),
             Value::String(value) => value.clone(),
