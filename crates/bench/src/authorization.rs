@@ -46,9 +46,10 @@ fn policy(bindings: usize) -> anyhow::Result<Policy> {
     let mut policy = Policy::default();
     for expected in bootstrap::objects(pintle_features::Features::none()) {
         let value = object(&expected.json)?;
-        match expected.is_binding {
-            true => policy.set_binding(expected.namespace, &expected.name, Some(&value)),
-            false => policy.set_role(expected.namespace, &expected.name, Some(&value)),
+        if expected.is_binding {
+            policy.set_binding(expected.namespace, &expected.name, Some(&value));
+        } else {
+            policy.set_role(expected.namespace, &expected.name, Some(&value));
         }
     }
     let binding = |user: &str| {

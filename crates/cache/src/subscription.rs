@@ -100,9 +100,10 @@ impl Subscription {
         if !self.waker.as_ref().is_some_and(|waker| waker.will_wake(cx.waker())) {
             self.register(cx.waker());
         }
-        match self.shared.notifications.load(Ordering::Acquire) == self.seen {
-            true => Poll::Pending,
-            false => Poll::Ready(()),
+        if self.shared.notifications.load(Ordering::Acquire) == self.seen {
+            Poll::Pending
+        } else {
+            Poll::Ready(())
         }
     }
 

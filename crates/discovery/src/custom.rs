@@ -96,11 +96,10 @@ impl Custom {
         };
         let status = version.status.then(|| subresource("status", own.clone()));
         let scale = version.scale.then(|| subresource("scale", scale()));
-        let verbs = match self.terminating {
-            true => words(&["delete", "deletecollection", "get", "list", "watch"]),
-            false => {
-                words(&["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"])
-            }
+        let verbs = if self.terminating {
+            words(&["delete", "deletecollection", "get", "list", "watch"])
+        } else {
+            words(&["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"])
         };
         // A version that is stored but not served does not count.
         let storage = self.versions.iter().find(|version| version.storage);

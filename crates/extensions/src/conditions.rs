@@ -155,13 +155,14 @@ fn names(wanted: &Names, has: &Names, taken: &dyn TakenNames) -> (Names, Conditi
     let in_use = |name: &str| format!("{} is already in use", quote(name));
     let is_resource = |name: &str| taken.is_resource(name);
     let is_kind = |name: &str| taken.is_kind(name);
-    let mut accept = |wanted: &String,
-                      has: &mut String,
-                      taken: &dyn Fn(&str) -> bool,
-                      reason: &'static str| match wanted != has && taken(wanted) {
-        true => conflict = Some((reason, in_use(wanted))),
-        false => has.clone_from(wanted),
-    };
+    let mut accept =
+        |wanted: &String, has: &mut String, taken: &dyn Fn(&str) -> bool, reason: &'static str| {
+            if wanted != has && taken(wanted) {
+                conflict = Some((reason, in_use(wanted)));
+            } else {
+                has.clone_from(wanted);
+            }
+        };
     accept(&wanted.plural, &mut accepted.plural, &is_resource, "PluralConflict");
     accept(&wanted.singular, &mut accepted.singular, &is_resource, "SingularConflict");
     if wanted.short_names != has.short_names {
@@ -174,11 +175,13 @@ fn names(wanted: &Names, has: &Names, taken: &dyn TakenNames) -> (Names, Conditi
             several => conflict = Some(("ShortNamesConflict", format!("[{}]", several.join(", ")))),
         }
     }
-    let mut accept =
-        |wanted: &String, has: &mut String, reason: &'static str| match wanted != has && is_kind(wanted) {
-            true => conflict = Some((reason, in_use(wanted))),
-            false => has.clone_from(wanted),
-        };
+    let mut accept = |wanted: &String, has: &mut String, reason: &'static str| {
+        if wanted != has && is_kind(wanted) {
+            conflict = Some((reason, in_use(wanted)));
+        } else {
+            has.clone_from(wanted);
+        }
+    };
     accept(&wanted.kind, &mut accepted.kind, "KindConflict");
     accept(&wanted.list_kind, &mut accepted.list_kind, "ListKindConflict");
     accepted.categories.clone_from(&wanted.categories);
@@ -194,15 +197,12 @@ fn update_established(definition: &mut Value, now: &Time) {
     if !is_true(definition, "NamesAccepted") || is_true(definition, "Established") {
         return;
     }
-    let condition = match pintle_definitions::definition::has_invalid_ca_bundle(definition) {
-        true => {
-            let message = "The conversion webhook CABundle is invalid";
-            Condition::new("Established", false, "InvalidCABundle", message)
-        }
-        false => {
-            let message = "the initial names have been accepted";
-            Condition::new("Established", true, "InitialNamesAccepted", message)
-        }
+    let condition = if pintle_definitions::definition::has_invalid_ca_bundle(definition) {
+        let message = "The conversion webhook CABundle is invalid";
+        Condition::new("Established", false, "InvalidCABundle", message)
+    } else {
+        let message = "the initial names have been accepted";
+        Condition::new("Established", true, "InitialNamesAccepted", message)
     };
     if !condition.is_in(definition) {
         condition.set(definition, now);

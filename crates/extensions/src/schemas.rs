@@ -251,12 +251,11 @@ impl Stored for StoredVersion {
 
     fn encode(&self, object: &Value) -> Result<Bytes, String> {
         let renamed;
-        let object = match self.write == Write::Renamed && self.place != self.schemas.storage {
-            true => {
-                renamed = self.schemas.renamed(object.clone(), self.place, self.schemas.storage)?;
-                &renamed
-            }
-            false => object,
+        let object = if self.write == Write::Renamed && self.place != self.schemas.storage {
+            renamed = self.schemas.renamed(object.clone(), self.place, self.schemas.storage)?;
+            &renamed
+        } else {
+            object
         };
         Ok(self.stored_as.encode(object).into())
     }
@@ -281,10 +280,8 @@ impl Cached {
 impl Kind for Cached {
     fn read(&self, _: &str, stored: &Bytes) -> Result<Read, String> {
         let schemas = &self.schemas;
-        let (object, place) = match self.converted {
-            true => schemas.read_converted(stored)?,
-            false => schemas.read_stored(stored)?,
-        };
+        let (object, place) =
+            if self.converted { schemas.read_converted(stored)? } else { schemas.read_stored(stored)? };
         let labels = object.labels().map(|(key, value)| (key.into(), value.into())).collect();
         let mut fields = Vec::with_capacity(schemas.fields);
         fields.push(object.name().into());

@@ -40,9 +40,10 @@ impl ServedVersion {
     fn coerce(&self, object: &mut Value, strict: &mut Vec<String>) -> std::result::Result<(), String> {
         // An object of another kind is refused later, and not by this one's schema.
         let is_own = object.kind() == self.kind.kind && object.api_version() == self.schema().api_version;
-        let unknown = match is_own {
-            true => self.schemas.coerce(self.place, object, Coercion::default())?,
-            false => pintle_definitions::object::coerce_metadata(object, false)?,
+        let unknown = if is_own {
+            self.schemas.coerce(self.place, object, Coercion::default())?
+        } else {
+            pintle_definitions::object::coerce_metadata(object, false)?
         };
         strict.extend(unknown.iter().map(|path| format!("unknown field \"{path}\"")));
         Ok(())
@@ -65,9 +66,10 @@ impl Served for ServedVersion {
             return Err(refuse(Unreadable { kind: Some(untyped.kind), error: Error::new(reason) }));
         }
         let (found, expected) = (untyped.kind.group_version(), self.kind.group_version());
-        let object = match found == expected {
-            true => Ok(with_metadata(object)),
-            false => Err(Box::new(kind::wrong_version(&found, &expected))),
+        let object = if found == expected {
+            Ok(with_metadata(object))
+        } else {
+            Err(Box::new(kind::wrong_version(&found, &expected)))
         };
         Ok(Submitted { kind: untyped.kind, object, strict })
     }
@@ -112,9 +114,10 @@ impl Served for ServedVersion {
             "metadata.namespace" => self.namespaced,
             label => self.schema().selectable.names().any(|known| known == label),
         };
-        match is_known {
-            true => Ok((label.to_owned(), value.to_owned())),
-            false => Err(format!("field label not supported: {label}")),
+        if is_known {
+            Ok((label.to_owned(), value.to_owned()))
+        } else {
+            Err(format!("field label not supported: {label}"))
         }
     }
 

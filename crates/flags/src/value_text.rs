@@ -61,10 +61,7 @@ fn sorted(mut texts: Vec<String>) -> Vec<String> {
 }
 
 fn cert_key(value: &NamedCertKey) -> String {
-    let names = match value.names.is_empty() {
-        true => String::new(),
-        false => format!(":{}", value.names.join(",")),
-    };
+    let names = if value.names.is_empty() { String::new() } else { format!(":{}", value.names.join(",")) };
     format!("{},{}{names}", value.cert_file, value.key_file)
 }
 
@@ -76,8 +73,5 @@ fn record(fields: &[String]) -> String {
 fn quoted_if_needed(field: &str) -> String {
     let needed =
         field == r"\." || field.contains([',', '"', '\r', '\n']) || field.starts_with(char::is_whitespace);
-    match needed {
-        true => format!("\"{}\"", field.replace('"', "\"\"")),
-        false => field.to_owned(),
-    }
+    if needed { format!("\"{}\"", field.replace('"', "\"\"")) } else { field.to_owned() }
 }

@@ -99,10 +99,7 @@ fn roots(config: &Value) -> Result<Roots, String> {
         },
         None => Vec::new(),
     };
-    Ok(match bundle.trim_ascii().is_empty() {
-        true => Roots::System,
-        false => Roots::Bundle(Material::Text(bundle)),
-    })
+    Ok(if bundle.trim_ascii().is_empty() { Roots::System } else { Roots::Bundle(Material::Text(bundle)) })
 }
 
 #[cfg(test)]

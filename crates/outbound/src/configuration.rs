@@ -44,10 +44,7 @@ pub fn read<T: DeserializeOwned>(text: &[u8], versions: &[&str], kind: &str) -> 
     }
     let (read, also) = strict_decoding::read(&json).map_err(|error| error.to_string())?;
     minded.extend(also);
-    match minded.is_empty() {
-        true => Ok(read),
-        false => Err(format!("strict decoding error: {}", minded.join(", "))),
-    }
+    if minded.is_empty() { Ok(read) } else { Err(format!("strict decoding error: {}", minded.join(", "))) }
 }
 
 /// Go takes null for what is not there.

@@ -177,15 +177,12 @@ impl HttpsServer {
                     let service =
                         service_fn(move |request| answer(request, certified, handler.clone(), log.clone()));
                     let io = TokioIo::new(stream);
-                    let _ = match http2 {
-                        true => {
-                            hyper::server::conn::http2::Builder::new(TokioExecutor::new())
-                                .serve_connection(io, service)
-                                .await
-                        }
-                        false => {
-                            hyper::server::conn::http1::Builder::new().serve_connection(io, service).await
-                        }
+                    let _ = if http2 {
+                        hyper::server::conn::http2::Builder::new(TokioExecutor::new())
+                            .serve_connection(io, service)
+                            .await
+                    } else {
+                        hyper::server::conn::http1::Builder::new().serve_connection(io, service).await
                     };
                 });
             }

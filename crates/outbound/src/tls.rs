@@ -158,9 +158,10 @@ fn configure(options: &TlsOptions) -> Result<ClientConfig, SetupError> {
     let builder = ClientConfig::builder_with_provider(provider.clone())
         .with_safe_default_protocol_versions()
         .map_err(|error| SetupError(error.to_string()))?;
-    let verifier: Arc<dyn ServerCertVerifier> = match options.skip_verification {
-        true => Arc::new(AnyCertificate(provider)),
-        false => Arc::new(Verifier::new(&options.roots, provider)?),
+    let verifier: Arc<dyn ServerCertVerifier> = if options.skip_verification {
+        Arc::new(AnyCertificate(provider))
+    } else {
+        Arc::new(Verifier::new(&options.roots, provider)?)
     };
     let builder = builder.dangerous().with_custom_certificate_verifier(verifier);
     let mut config = match &options.key_pair {
@@ -179,9 +180,10 @@ fn configure(options: &TlsOptions) -> Result<ClientConfig, SetupError> {
         }
         None => builder.with_no_client_auth(),
     };
-    config.alpn_protocols = match options.http1_only {
-        true => vec![b"http/1.1".to_vec()],
-        false => vec![b"h2".to_vec(), b"http/1.1".to_vec()],
+    config.alpn_protocols = if options.http1_only {
+        vec![b"http/1.1".to_vec()]
+    } else {
+        vec![b"h2".to_vec(), b"http/1.1".to_vec()]
     };
     Ok(config)
 }

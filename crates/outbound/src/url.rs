@@ -98,10 +98,7 @@ impl Url {
 
     /// Host and, unless it is the scheme's own, port, as the `Host` header has them.
     pub(crate) fn authority(&self) -> String {
-        let host = match self.host.contains(':') {
-            true => format!("[{}]", self.host),
-            false => self.host.clone(),
-        };
+        let host = if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() };
         match self.port {
             Some(port) => format!("{host}:{port}"),
             None => host,
@@ -133,10 +130,8 @@ impl Url {
         }
         let scheme = if self.https { "https" } else { "http" };
         let directory = self.path.rsplit_once('/').map_or("", |(directory, _)| directory);
-        let path = match location.starts_with('/') {
-            true => location.to_owned(),
-            false => format!("{directory}/{location}"),
-        };
+        let path =
+            if location.starts_with('/') { location.to_owned() } else { format!("{directory}/{location}") };
         Url::parse(&format!("{scheme}://{}{path}", self.authority()))
     }
 }

@@ -46,10 +46,7 @@ pub(crate) fn text(
 fn for_shell(path: &Path) -> String {
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).display().to_string();
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-+:@%".contains(&byte);
-    match path.bytes().all(is_plain) {
-        true => path,
-        false => format!("'{}'", path.replace('\'', r"'\''")),
-    }
+    if path.bytes().all(is_plain) { path } else { format!("'{}'", path.replace('\'', r"'\''")) }
 }
 
 #[cfg(test)]

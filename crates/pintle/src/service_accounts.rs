@@ -135,9 +135,10 @@ fn warn_of_short_lives(most: Duration, external: bool) {
     }
     let extends = "service-account-extend-token-expiration is true";
     if seconds < WARN_ONLY_SECONDS {
-        let limit = match external {
-            false => "service-account-max-token-expiration must be set longer than",
-            true => "token lifetime supported by external-jwt-signer must be longer than",
+        let limit = if external {
+            "token lifetime supported by external-jwt-signer must be longer than"
+        } else {
+            "service-account-max-token-expiration must be set longer than"
         };
         tracing::warn!(
             "{extends}, in order to correctly trigger safe transition logic, {limit} {WARN_ONLY_SECONDS} seconds \
@@ -145,15 +146,16 @@ fn warn_of_short_lives(most: Duration, external: bool) {
         );
     }
     if seconds < EXTENDED_SECONDS {
-        match external {
-            false => tracing::warn!(
-                "{extends}, enabling tokens valid up to {EXTENDED_SECONDS} seconds, which is longer than \
-                 service-account-max-token-expiration set to {most}"
-            ),
-            true => tracing::warn!(
+        if external {
+            tracing::warn!(
                 "{extends}, tokens validity will be caped at the smaller of {EXTENDED_SECONDS} seconds and maximum token \
                  lifetime supported by external-jwt-signer ({most})"
-            ),
+            );
+        } else {
+            tracing::warn!(
+                "{extends}, enabling tokens valid up to {EXTENDED_SECONDS} seconds, which is longer than \
+                 service-account-max-token-expiration set to {most}"
+            );
         }
     }
 }

@@ -132,9 +132,10 @@ fn target(flags: Vec<OsString>) -> anyhow::Result<Target> {
         DataDir::Path(path) => path,
         DataDir::Memory => bail!("--data-dir=:memory: is nothing that can be saved or restored"),
     };
-    let cert_dir = match flags.changed("cert-dir") {
-        true => PathBuf::from(flags.string("cert-dir")),
-        false => data_dir.join("pki"),
+    let cert_dir = if flags.changed("cert-dir") {
+        PathBuf::from(flags.string("cert-dir"))
+    } else {
+        data_dir.join("pki")
     };
     Ok(Target { store: data_dir.join(STORE_DIRECTORY), cert_dir })
 }

@@ -47,11 +47,12 @@ struct PublicPaths;
 #[async_trait]
 impl Authorizer for PublicPaths {
     async fn authorize(&self, attributes: &Attributes<'_>) -> Verdict {
-        match attributes.verb == "get"
+        if attributes.verb == "get"
             && ["/healthz", "/livez", "/readyz", "/version"].contains(&attributes.path)
         {
-            true => Verdict::allow(""),
-            false => Verdict::no_opinion(""),
+            Verdict::allow("")
+        } else {
+            Verdict::no_opinion("")
         }
     }
 }

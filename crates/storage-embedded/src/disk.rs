@@ -187,9 +187,10 @@ impl Health {
     }
 
     fn check_writable(&self) -> io::Result<()> {
-        match self.read_only.load(Ordering::SeqCst) {
-            true => Err(io::Error::other("the store was given up")),
-            false => Ok(()),
+        if self.read_only.load(Ordering::SeqCst) {
+            Err(io::Error::other("the store was given up"))
+        } else {
+            Ok(())
         }
     }
 

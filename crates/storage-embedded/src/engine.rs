@@ -50,9 +50,10 @@ impl State {
     /// Numbers that no store comes to are damage: going on from them would wrap a counter.
     fn check(&self) -> Result<(), redb::Error> {
         let counts = self.revision <= MAX_REVISION && (0..=MAX_LEASE).contains(&self.lease);
-        match counts && self.compacted <= self.revision && self.swept <= self.compacted {
-            true => Ok(()),
-            false => Err(redb::Error::Corrupted("its revisions contradict each other".into())),
+        if counts && self.compacted <= self.revision && self.swept <= self.compacted {
+            Ok(())
+        } else {
+            Err(redb::Error::Corrupted("its revisions contradict each other".into()))
         }
     }
 

@@ -21,9 +21,8 @@ pub(crate) fn guarded<T>(call: impl FnOnce() -> T) -> Result<T, String> {
     // a call, go on to whichever hook there was.
     HOOK.call_once(|| {
         let previous = panic::take_hook();
-        panic::set_hook(Box::new(move |info| match GUARDED.get() {
-            true => PANIC.set(Some(description(info))),
-            false => previous(info),
+        panic::set_hook(Box::new(move |info| {
+            if GUARDED.get() { PANIC.set(Some(description(info))) } else { previous(info) }
         }));
     });
     let outer = GUARDED.replace(true);

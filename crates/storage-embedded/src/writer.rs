@@ -300,9 +300,10 @@ impl Writer {
                 }
                 Job::Grant { ttl, reply } => {
                     let expires = now.saturating_add(ttl.as_millis() as u64);
-                    let result = match room_for_puts {
-                        true => decided(group.grant(expires).map(Ok), &mut spoiled).map(LeaseId),
-                        false => Err(no_space()),
+                    let result = if room_for_puts {
+                        decided(group.grant(expires).map(Ok), &mut spoiled).map(LeaseId)
+                    } else {
+                        Err(no_space())
                     };
                     Done::Grant(reply, result, expires)
                 }

@@ -106,9 +106,10 @@ fn versions(spec: &Value, options: &Options<'_>, structural: bool, path: &Path<'
         let name = version_name(version);
         names::label(name, &path.child("name"), errors);
         // Of several with a name, what the first has.
-        let holder = match each {
-            true => versions.iter().find(|version| version_name(version) == name).unwrap_or(version),
-            false => spec,
+        let holder = if each {
+            versions.iter().find(|version| version_name(version) == name).unwrap_or(version)
+        } else {
+            spec
         };
         parts::deprecation_warning(version, &path, errors);
         let wanted = Wanted {

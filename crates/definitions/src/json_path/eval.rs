@@ -254,9 +254,8 @@ fn compared(left: Found<'_>, operator: &str, right: Found<'_>) -> Result<bool, S
         _ if std::mem::discriminant(&left) == std::mem::discriminant(&right) => left.partial_cmp(&right),
         _ => return Err("incompatible types for comparison".into()),
     };
-    let is = |order_is: fn(Ordering) -> bool| match is_flag {
-        true => Err(KINDS.to_owned()),
-        false => Ok(order.is_some_and(order_is)),
+    let is = |order_is: fn(Ordering) -> bool| {
+        if is_flag { Err(KINDS.to_owned()) } else { Ok(order.is_some_and(order_is)) }
     };
     match operator {
         "==" => Ok(order == Some(Ordering::Equal)),

@@ -84,14 +84,11 @@ pub fn finalizer_warnings(new: &Value, old: Option<&Value>) -> Vec<String> {
         if name.contains('/') || matches!(name, "orphan" | "foregroundDeletion" | "kubernetes") {
             continue;
         }
-        warn(match name.contains('.') {
-            true => {
-                "prefer a domain-qualified finalizer name including a path (/) to avoid accidental conflicts with \
+        warn(if name.contains('.') {
+            "prefer a domain-qualified finalizer name including a path (/) to avoid accidental conflicts with \
                  other finalizer writers"
-            }
-            false => {
-                "prefer a domain-qualified finalizer name to avoid accidental conflicts with other finalizer writers"
-            }
+        } else {
+            "prefer a domain-qualified finalizer name to avoid accidental conflicts with other finalizer writers"
         });
     }
     warnings.into_texts()

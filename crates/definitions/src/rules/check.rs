@@ -254,9 +254,12 @@ impl Walk {
             },
             None => None,
         };
-        let detail = message.unwrap_or_else(|| match rule.message.is_empty() {
-            true => format!("failed rule: {}", shown_rule(rule)),
-            false => rule.message.trim().to_owned(),
+        let detail = message.unwrap_or_else(|| {
+            if rule.message.is_empty() {
+                format!("failed rule: {}", shown_rule(rule))
+            } else {
+                rule.message.trim().to_owned()
+            }
         });
         let value = match kind {
             "object" | "array" => Printed::Omitted,

@@ -98,11 +98,14 @@ pub(super) fn check(
     if found.kind != was.kind {
         return Err(invalid(format!("invalid kind (expected {}, received {})", was.kind, found.kind)));
     }
-    let same = |what: &str, before: &str, after: &str| match before == after {
-        true => Ok(()),
-        false => Err(format!(
-            "conversion webhook for {of} returned invalid object: must have the same {what}: {before} != {after}"
-        )),
+    let same = |what: &str, before: &str, after: &str| {
+        if before == after {
+            Ok(())
+        } else {
+            Err(format!(
+                "conversion webhook for {of} returned invalid object: must have the same {what}: {before} != {after}"
+            ))
+        }
     };
     same("name", original.name(), converted.name())?;
     same("namespace", original.namespace(), converted.namespace())?;

@@ -270,9 +270,10 @@ impl Proxy {
     }
 
     async fn connect(&self, address: &Address) -> Result<BoxedStream, Failure> {
-        let to = match address.host.contains(':') {
-            true => format!("[{}]:{}", address.host, address.port),
-            false => format!("{}:{}", address.host, address.port),
+        let to = if address.host.contains(':') {
+            format!("[{}]:{}", address.host, address.port)
+        } else {
+            format!("{}:{}", address.host, address.port)
         };
         // It becomes a line of a request.
         if !to.bytes().all(|byte| byte.is_ascii_graphic()) {

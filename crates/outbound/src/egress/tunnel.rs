@@ -181,9 +181,10 @@ impl Incoming {
             match (packet.kind, packet.payload) {
                 (Packet::DIAL_RSP, Some(Payload::DialResponse(response))) if response.random == random => {
                     let DialResponse { error, connect_id, .. } = response;
-                    return match error.is_empty() {
-                        true => Ok(connect_id),
-                        false => Err(Refusal { message: error, reason: "endpoint" }),
+                    return if error.is_empty() {
+                        Ok(connect_id)
+                    } else {
+                        Err(Refusal { message: error, reason: "endpoint" })
                     };
                 }
                 (Packet::DIAL_CLS, Some(Payload::CloseDial(CloseDial { random: of }))) if of == random => {

@@ -105,10 +105,8 @@ fn sparse() -> Vec<Sparse> {
         .into_iter()
         .map(|line| {
             let stored = line["stored"].to_string();
-            let value = match line["protobuf"] == true {
-                true => in_protobuf(stored.as_bytes()),
-                false => stored.into_bytes(),
-            };
+            let value =
+                if line["protobuf"] == true { in_protobuf(stored.as_bytes()) } else { stored.into_bytes() };
             let text = |name: &str| line[name].as_str().expect("text").to_owned();
             let name = line["shown"]["metadata"]["name"].as_str().expect("a name").to_owned();
             Sparse { key: text("key"), value, path: text("path"), name, shown: line["shown"].clone() }

@@ -470,9 +470,10 @@ impl Store {
     async fn rehearsed(&self, object: Value, stored: &Bytes, operation: &str, name: &str) -> Result<Value> {
         let read = self.config.backend.rehearse(stored.clone()).await;
         let read = read.map_err(|error| self.failed(&error, operation, name))?;
-        let object = match read == *stored {
-            true => self.config.stored.decode_again(object, stored),
-            false => self.config.stored.decode(&read),
+        let object = if read == *stored {
+            self.config.stored.decode_again(object, stored)
+        } else {
+            self.config.stored.decode(&read)
         };
         object.map_err(|reason| Box::new(Status::plain(reason)))
     }

@@ -19,9 +19,10 @@ impl Guard for NoGrowth {
     async fn check(&self, context: &Context, name: &str, new: &Value, old: Option<&Value>) -> Result<()> {
         let before = old.map(size);
         self.0.lock().unwrap().push(format!("{}:{name}:{}:{before:?}", context.user, size(new)));
-        match size(new) > before.unwrap_or(1) {
-            true => Err(Box::new(Status::forbidden("example.com", "things", new.name(), "too much"))),
-            false => Ok(()),
+        if size(new) > before.unwrap_or(1) {
+            Err(Box::new(Status::forbidden("example.com", "things", new.name(), "too much")))
+        } else {
+            Ok(())
         }
     }
 }

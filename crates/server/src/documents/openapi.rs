@@ -277,9 +277,10 @@ impl Maker {
                     wanted.builtin.v2[usize::from(format == Format::Protobuf)]
                         .get_or_init(|| custom::Builtin::new(versions, config.logs, format, &options))
                 };
-                let remote = match others.remotes.is_empty() {
-                    true => RemoteParts::default(),
-                    false => RemoteParts::merge(others.remote_documents(), builtin(Format::Json)),
+                let remote = if others.remotes.is_empty() {
+                    RemoteParts::default()
+                } else {
+                    RemoteParts::merge(others.remote_documents(), builtin(Format::Json))
                 };
                 let body = self.templates.v2(builtin(format), members, &remote, &options);
                 self.hash(wanted)?;

@@ -39,9 +39,10 @@ impl Filter for Deadline {
         request.deadline = Some(deadline);
         let target = RequestTarget::new(&request);
         // A request whose deadline has passed already is not begun.
-        let answer = match Instant::now() < deadline {
-            true => tokio::time::timeout_at(deadline, next.run(request)).await.ok(),
-            false => None,
+        let answer = if Instant::now() < deadline {
+            tokio::time::timeout_at(deadline, next.run(request)).await.ok()
+        } else {
+            None
         };
         match answer {
             Some(response) => response,

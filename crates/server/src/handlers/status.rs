@@ -55,10 +55,8 @@ impl StatusPage {
     fn text(&self) -> String {
         let (heading, up, delimiter) = (self.pages.heading(), self.uptime_seconds(), self.pages.delimiter());
         let StatusPage { go_version, binary_version, emulation_version, paths, .. } = self;
-        let paths = match paths.is_empty() {
-            true => String::new(),
-            false => format!("Paths{delimiter} {}", paths.join(" ")),
-        };
+        let paths =
+            if paths.is_empty() { String::new() } else { format!("Paths{delimiter} {}", paths.join(" ")) };
         format!(
             "{heading}\nStarted{delimiter} {}\nUp{delimiter} {} hr {:02} min {:02} sec\nGo version{delimiter} {go_version}\n\
              Binary version{delimiter} {binary_version}\nEmulation version{delimiter} {emulation_version}\n{paths}\n",
@@ -70,9 +68,10 @@ impl StatusPage {
     }
 
     fn fields(&self) -> Object {
-        let paths = match self.paths.is_empty() {
-            true => Value::NULL,
-            false => self.paths.iter().map(|path| Value::from(path.as_str())).collect::<Vec<_>>().into(),
+        let paths = if self.paths.is_empty() {
+            Value::NULL
+        } else {
+            self.paths.iter().map(|path| Value::from(path.as_str())).collect::<Vec<_>>().into()
         };
         Object::from_iter([
             ("startTime", Value::from(Time::from_unix(self.started, 0).to_string())),

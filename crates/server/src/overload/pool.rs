@@ -68,14 +68,15 @@ impl State {
             let user = self.order.pop_front()?;
             let Some(queue) = self.queues.get_mut(&user) else { continue };
             let is_exempt = queue.is_exempt();
-            let job = match is_exempt || self.running.has_room(&user, 1) {
-                false => None,
-                true => queue.begun.pop_front().or_else(|| {
+            let job = if is_exempt || self.running.has_room(&user, 1) {
+                queue.begun.pop_front().or_else(|| {
                     // Jobs whose trees are in memory go first.
                     let may_begin = !queue.new.is_empty() && (is_exempt || self.begun.has_room(&user, 1));
                     may_begin.then(|| self.begun.take_anyway(&user, 1));
                     may_begin.then(|| queue.new.pop_front()).flatten()
-                }),
+                })
+            } else {
+                None
             };
             if job.is_some() {
                 self.running.take_anyway(&user, 1);

@@ -131,9 +131,10 @@ fn configure(options: &TlsOptions, provider: &Arc<CryptoProvider>) -> Result<Con
             .with_protocol_versions(options.min_version.protocol_versions())?
             .with_client_cert_verifier(verifier.clone())
             .with_cert_resolver(Arc::new(sni::Resolver::new(default, &named)));
-        config.alpn_protocols = match options.http2 {
-            true => vec![b"h2".to_vec(), b"http/1.1".to_vec()],
-            false => vec![b"http/1.1".to_vec()],
+        config.alpn_protocols = if options.http2 {
+            vec![b"h2".to_vec(), b"http/1.1".to_vec()]
+        } else {
+            vec![b"http/1.1".to_vec()]
         };
         Ok::<_, Error>(Arc::new(config))
     };

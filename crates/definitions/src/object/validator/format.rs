@@ -77,9 +77,10 @@ fn is_hostname_char(c: char) -> bool {
 
 fn is_letter(c: char) -> bool {
     static WIDE: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"^\p{L}$").ok());
-    match c.is_ascii() {
-        true => c.is_ascii_alphabetic(),
-        false => WIDE.as_ref().is_some_and(|wide| wide.is_match(c.encode_utf8(&mut [0; 4]))),
+    if c.is_ascii() {
+        c.is_ascii_alphabetic()
+    } else {
+        WIDE.as_ref().is_some_and(|wide| wide.is_match(c.encode_utf8(&mut [0; 4])))
     }
 }
 

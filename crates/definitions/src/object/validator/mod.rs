@@ -57,9 +57,10 @@ impl Validator {
 
     /// Returns the errors of an updated object. Invalid values that did not change are tolerated.
     pub fn validate_update(&self, new: &Value, old: &Value) -> Ratcheted {
-        match self.root.is_valid(new) {
-            true => Ratcheted::default(),
-            false => ratcheted(|| report::errors(&self.root, None, new, Some(old))),
+        if self.root.is_valid(new) {
+            Ratcheted::default()
+        } else {
+            ratcheted(|| report::errors(&self.root, None, new, Some(old)))
         }
     }
 
@@ -217,9 +218,10 @@ impl Node {
             kinds: Kinds::of(schema),
             nullable: schema.nullable,
             keyed: schema.list == Some(ListType::Map),
-            keys: match schema.list == Some(ListType::Map) && schema.kind == Some(Json::Array) {
-                true => schema.list_keys.clone(),
-                false => Box::default(),
+            keys: if schema.list == Some(ListType::Map) && schema.kind == Some(Json::Array) {
+                schema.list_keys.clone()
+            } else {
+                Box::default()
             },
             items: schema.items.as_deref().map(|of| Box::new(Node::new(of, patterns))),
             properties: schema

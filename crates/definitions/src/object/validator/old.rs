@@ -43,13 +43,14 @@ impl<'v> Before<'v> {
         let equal = match (new.node(), old.node()) {
             (Shape::List(items), Shape::List(before)) => {
                 items.len() == before.len()
-                    && match node.keyed {
-                        false => items == before,
-                        true => items.iter().all(|item| {
+                    && if node.keyed {
+                        items.iter().all(|item| {
                             let before = self.item(node, old, item);
                             let of = node.items.as_deref();
                             of.zip(before).is_some_and(|(of, before)| self.is_equal(of, item, before))
-                        }),
+                        })
+                    } else {
+                        items == before
                     }
             }
             (Shape::Object(object), Shape::Object(before)) => {

@@ -69,9 +69,8 @@ impl Harbour {
     async fn open() -> Harbour {
         let fails = Arc::new(AtomicBool::new(false));
         let is_failing = fails.clone();
-        let webhook = HttpsServer::start(move |seen: &Seen| match is_failing.load(Ordering::SeqCst) {
-            true => Reply::text(500, "out to lunch"),
-            false => review(seen),
+        let webhook = HttpsServer::start(move |seen: &Seen| {
+            if is_failing.load(Ordering::SeqCst) { Reply::text(500, "out to lunch") } else { review(seen) }
         })
         .await;
         let server = Launch::new().start().await;

@@ -104,12 +104,11 @@ impl Controller {
         let headers = [("accept", METADATA), ("content-type", "application/json")];
         let mut left = Vec::new();
         for (collection, whole) in self.collections(namespace).await {
-            let paths = match whole {
-                true => vec![collection.clone()],
-                false => {
-                    let items = self.list(&collection).await.into_iter();
-                    items.map(|item| format!("{collection}/{}", super::name(&item))).collect()
-                }
+            let paths = if whole {
+                vec![collection.clone()]
+            } else {
+                let items = self.list(&collection).await.into_iter();
+                items.map(|item| format!("{collection}/{}", super::name(&item))).collect()
             };
             for path in paths {
                 let answer = self.asks(Method::DELETE, &path, &headers, OPTIONS.into()).await;

@@ -36,10 +36,8 @@ fn carry(seen: &Seen) -> Reply {
         object
     });
     let carried: Vec<Value> = carried.collect();
-    let result = match cursed {
-        true => json!({"status": "Failed", "message": "cursed"}),
-        false => json!({"status": "Success"}),
-    };
+    let result =
+        if cursed { json!({"status": "Failed", "message": "cursed"}) } else { json!({"status": "Success"}) };
     Reply::json(&json!({
         "apiVersion": review["apiVersion"], "kind": "ConversionReview",
         "response": {"uid": request["uid"], "convertedObjects": carried, "result": result},

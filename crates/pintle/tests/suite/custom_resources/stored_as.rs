@@ -33,12 +33,11 @@ fn value(answer: &Value, api_version: &str, as_cbor: bool) -> Vec<u8> {
     answer["metadata"].as_object_mut().expect("metadata").remove("resourceVersion");
     let tree = codec::decode_untyped(answer.to_string().as_bytes()).expect("an object").value;
     let mut out = Vec::new();
-    match as_cbor {
-        true => cbor::encode(&tree, &mut out),
-        false => {
-            codec::encode(&tree, &mut out);
-            out.push(b'\n');
-        }
+    if as_cbor {
+        cbor::encode(&tree, &mut out);
+    } else {
+        codec::encode(&tree, &mut out);
+        out.push(b'\n');
     }
     out
 }

@@ -27,9 +27,10 @@ pub(super) fn take(headers: &mut HeaderMap, constrained: bool) -> Result<Option<
         wanted.extra.entry(key).or_default().extend(values);
     }
     if wanted.name.is_empty() {
-        return match wanted.uid.is_empty() && wanted.groups.is_empty() && names.is_empty() {
-            true => Ok(None),
-            false => Err(Box::new(Status::bad_request(missing_user_message(&wanted, constrained)))),
+        return if wanted.uid.is_empty() && wanted.groups.is_empty() && names.is_empty() {
+            Ok(None)
+        } else {
+            Err(Box::new(Status::bad_request(missing_user_message(&wanted, constrained))))
         };
     }
     for name in names.iter().chain([&USER, &UID, &GROUP]) {

@@ -142,18 +142,16 @@ impl Impersonation {
         let start = Stopwatch::start();
         let verdict = self.authorizer.authorize(attributes).await;
         self.metrics.auth().impersonation_asked(mode.name, verdict.is_allowed(), start.elapsed());
-        match verdict.is_allowed() {
-            true => Ok(()),
-            false => Err(Box::new(forbidden(attributes, &reason(&verdict)))),
-        }
+        if verdict.is_allowed() { Ok(()) } else { Err(Box::new(forbidden(attributes, &reason(&verdict)))) }
     }
 }
 
 /// The user, with the group that everybody is in.
 fn with_authenticated_group(mut user: User) -> User {
-    let everybody = match user.name == ANONYMOUS {
-        true => Some(ALL_UNAUTHENTICATED),
-        false => (!user.is_in(ALL_UNAUTHENTICATED)).then_some(ALL_AUTHENTICATED),
+    let everybody = if user.name == ANONYMOUS {
+        Some(ALL_UNAUTHENTICATED)
+    } else {
+        (!user.is_in(ALL_UNAUTHENTICATED)).then_some(ALL_AUTHENTICATED)
     };
     if let Some(group) = everybody.filter(|group| !user.is_in(group)) {
         user.groups.push(group.to_owned());

@@ -23,9 +23,10 @@ pub(super) async fn check(
     };
     let ask = async |about: Attributes<'_>| {
         let verdict = authorizer.authorize(&about).await;
-        match verdict.is_allowed() && verdict.error.is_none() {
-            true => Ok(()),
-            false => Err(Box::new(forbidden(&about, &verdict.reason))),
+        if verdict.is_allowed() && verdict.error.is_none() {
+            Ok(())
+        } else {
+            Err(Box::new(forbidden(&about, &verdict.reason)))
         }
     };
     let core = ("", "");

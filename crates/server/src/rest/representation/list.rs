@@ -116,15 +116,12 @@ fn json_page(
     page: Page,
 ) -> Result<Response> {
     let (mut head, mut end) = (Vec::new(), Vec::new());
-    match serving.served.is_custom() {
-        true => {
-            frame::json_unstructured_list_begin(serving.list_type_meta(), &mut head);
-            frame::json_unstructured_list_end(serving.list_type_meta(), &page.meta(), &mut end);
-        }
-        false => {
-            frame::json_list_begin(serving.list_type_meta(), &page.meta(), &mut head);
-            end.extend_from_slice(JSON_LIST_END);
-        }
+    if serving.served.is_custom() {
+        frame::json_unstructured_list_begin(serving.list_type_meta(), &mut head);
+        frame::json_unstructured_list_end(serving.list_type_meta(), &page.meta(), &mut end);
+    } else {
+        frame::json_list_begin(serving.list_type_meta(), &page.meta(), &mut head);
+        end.extend_from_slice(JSON_LIST_END);
     }
     let bodies = bodies(serving, format, page.entries);
     let mut first = true;

@@ -220,9 +220,10 @@ async fn objects(
     // A page of an exact revision is asked for by naming one together with a limit, too.
     let exact = options.version_match == Match::Exact
         || (options.version_match == Match::Unset && options.limit > 0 && version > 0);
-    let snapshot = match exact {
-        true => past_revision(serving, version, features).await,
-        false => cache.snapshot_since(version, WAIT).await.map(Some),
+    let snapshot = if exact {
+        past_revision(serving, version, features).await
+    } else {
+        cache.snapshot_since(version, WAIT).await.map(Some)
     };
     let objects = snapshot.map_err(failed)?.map(Objects::Kept);
     Ok((objects.unwrap_or(Objects::Stored { revision: version, token: None }), String::new()))

@@ -70,9 +70,10 @@ async fn drive(client: &Client, found: &Discovery, sample: &Sample) {
     assert!(capabilities.supports_operation(verbs::WATCH) && capabilities.supports_operation(verbs::PATCH));
     let scales = capabilities.subresources.iter().any(|(part, _)| part.plural == "scale");
     assert_eq!(scales, sample.scales(), "{what}");
-    let api: Api<DynamicObject> = match sample.is_namespaced() {
-        true => Api::namespaced_with(client.clone(), "default", &resource),
-        false => Api::all_with(client.clone(), &resource),
+    let api: Api<DynamicObject> = if sample.is_namespaced() {
+        Api::namespaced_with(client.clone(), "default", &resource)
+    } else {
+        Api::all_with(client.clone(), &resource)
     };
     let post = PostParams { field_manager: Some("driver".into()), ..PostParams::default() };
     let object: DynamicObject = from_json(sample.object.clone());
@@ -109,9 +110,10 @@ async fn drive(client: &Client, found: &Discovery, sample: &Sample) {
         if version["served"] == true {
             let kind = GroupVersionKind::gvk(sample.group(), version["name"].as_str().expect("a name"), what);
             let other = ApiResource::from_gvk_with_plural(&kind, sample.plural());
-            let api: Api<DynamicObject> = match sample.is_namespaced() {
-                true => Api::namespaced_with(client.clone(), "default", &other),
-                false => Api::all_with(client.clone(), &other),
+            let api: Api<DynamicObject> = if sample.is_namespaced() {
+                Api::namespaced_with(client.clone(), "default", &other)
+            } else {
+                Api::all_with(client.clone(), &other)
             };
             assert_eq!(api.get("sample").await.expect(what).data, applied.data, "{what}");
         }

@@ -64,9 +64,10 @@ impl Options {
     /// Returns the options for a pod template, such as that of a Deployment: the cursor of metadata and spec.
     pub(crate) fn for_template(settings: &Settings, template: &Cursor<'_, '_>) -> Options {
         let options = Options::by_gates(settings);
-        match template.before().field("spec").is_set() {
-            true => options.with_old(template.before().value()),
-            false => options,
+        if template.before().field("spec").is_set() {
+            options.with_old(template.before().value())
+        } else {
+            options
         }
     }
 

@@ -73,9 +73,10 @@ pub(in crate::rest) async fn open(serving: &StoredEndpoint, call: &Call<'_>) -> 
     let selection = Selection::read(call.request, serving, call.shared.parse_shards)?;
     // Refuses an encoding without streams before the watch starts.
     content_type(call)?;
-    let scope = match call.request.info.name.is_empty() {
-        true => scope(serving, &call.request.info, false),
-        false => "resource",
+    let scope = if call.request.info.name.is_empty() {
+        scope(serving, &call.request.info, false)
+    } else {
+        "resource"
     };
     let (shared, encoder) = (call.shared, encoder(serving, call, &options, scope));
     let deadline = shared.clock.instant() + timeout(call, &options);

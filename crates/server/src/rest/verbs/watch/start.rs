@@ -59,12 +59,11 @@ pub(super) async fn start(
         if sends_initial_events {
             pintle_work::aside(selection.weight(&snapshot)).await;
         }
-        let initial: Vec<Arc<Entry>> = match sends_initial_events {
-            true => {
-                let found = snapshot.objects.iter_prefix(&selection.prefix);
-                found.filter(|entry| selection.matches(entry)).cloned().collect()
-            }
-            false => Vec::new(),
+        let initial: Vec<Arc<Entry>> = if sends_initial_events {
+            let found = snapshot.objects.iter_prefix(&selection.prefix);
+            found.filter(|entry| selection.matches(entry)).cloned().collect()
+        } else {
+            Vec::new()
         };
         let initial_events_end = (options.send_initial_events == Some(true) && options.allow_bookmarks)
             .then_some(snapshot.revision);

@@ -39,9 +39,10 @@ pub(super) fn policy(container: &Cursor<'_, '_>, options: &Options) {
         rules.too_many(MAX_RULES);
     }
     for rule in rules.items() {
-        let actions: &[&str] = match options.allow_restart_all_containers {
-            true => &["Restart", "RestartAllContainers"],
-            false => &["Restart"],
+        let actions: &[&str] = if options.allow_restart_all_containers {
+            &["Restart", "RestartAllContainers"]
+        } else {
+            &["Restart"]
         };
         rule.field("action").one_of(actions);
         let codes = rule.field("exitCodes");
