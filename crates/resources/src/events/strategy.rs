@@ -10,23 +10,33 @@ use pintle_registry::Strategy;
 use pintle_schema::go;
 
 use crate::core::event::{self, EVENTS};
-use crate::framework::strategy::{Entry, MetadataRecheck, Rules, Settings, find};
+use crate::framework::strategy::{Entry, MetadataCheck, Rules, Settings, find};
 
 const REPORTER: &str = "reportingController";
 const ZERO: &Value = &Value::NULL;
 
-const TABLE: &[Entry] = &[Entry {
-    name: "events",
-    kind: "core/v1.Event",
-    rules: Rules {
-        name: object_meta::subdomain_name,
-        recheck: MetadataRecheck::Immutable,
-        standard_finalizers: true,
-        validate: |_, event| event.report(validate(event.value())),
-        validate_update: |_, new| new.report(validate_update(new.value(), new.before().value())),
-        ..EVENTS
+/// The rules of both groups come first, then metadata, then those of this group.
+const RULES: Rules = Rules {
+    name: object_meta::subdomain_name,
+    metadata_check: MetadataCheck::ByRules,
+    standard_finalizers: true,
+    validate: |_, event| {
+        event.report(event::validate(event.value(), REPORTER));
+        NAMES.check_metadata(event);
+        event.report(validate(event.value()));
     },
-}];
+    validate_update: |_, event| {
+        event.report(event::validate(event.value(), REPORTER));
+        NAMES.check_metadata_update(event);
+        event.report(validate_update(event.value(), event.before().value()));
+    },
+    ..EVENTS
+};
+
+/// How metadata is checked by [`RULES`], which cannot name itself.
+const NAMES: Rules = Rules { name: object_meta::subdomain_name, standard_finalizers: true, ..EVENTS };
+
+const TABLE: &[Entry] = &[Entry { name: "events", kind: "core/v1.Event", rules: RULES }];
 
 /// The strategy of a resource or subresource.
 pub(crate) fn strategy(name: &str, settings: &Settings) -> Option<Arc<dyn Strategy>> {
@@ -34,8 +44,7 @@ pub(crate) fn strategy(name: &str, settings: &Settings) -> Option<Arc<dyn Strate
 }
 
 fn validate(event: &Value) -> Vec<Error> {
-    let mut errors = event::validate(event, REPORTER);
-    errors.extend(series(event));
+    let mut errors = series(event);
     if event.get("eventTime").is_none_or(Value::is_null) {
         errors.push(Error::required(&Path::new("eventTime"), ""));
     }
@@ -89,7 +98,7 @@ fn validate_update(new: &Value, old: &Value) -> Vec<Error> {
         ("reportingComponent", REPORTER, "string"),
         ("reportingInstance", "reportingInstance", "string"),
     ];
-    let mut errors = event::validate(new, REPORTER);
+    let mut errors = Vec::new();
     if new.get("series") != old.get("series") {
         errors.extend(series(new));
     }
@@ -157,6 +166,28 @@ mod tests {
             (&[("/eventTime", "")], &["eventTime: Required value"]),
             (&[("/series", &series(""))], &["series.lastObservedTime: Required value"]),
         ]);
+    }
+
+    #[test]
+    fn metadata_is_checked_between_the_rules_of_both_groups_and_those_of_this_one() {
+        let base = Base::new("events.k8s.io", "events", GOOD);
+        base.refuses(&[(
+            &[("/action", ""), ("/metadata/finalizers", r#"["a"]"#), ("/type", "")],
+            &[
+                "action: Required value",
+                r#"metadata.finalizers[0]: Invalid value: "a": name is neither a standard finalizer name nor is it fully qualified"#,
+                r#"type: Invalid value: "": has invalid value: "#,
+            ],
+        )]);
+        base.refuses_update(&[(
+            &[("/reason", ""), ("/metadata/uid", r#""u""#)],
+            &[
+                "reason: Required value",
+                r#"metadata.uid: Invalid value: "u": field is immutable"#,
+                r#"reason: Invalid value: "": field is immutable"#,
+                r#"reason: Invalid value: "": field is immutable"#,
+            ],
+        )]);
     }
 
     #[test]

@@ -8,10 +8,11 @@ use pintle_meta::validation::{dns1123_subdomain, object_meta, qualified_name};
 use pintle_registry::GarbageCollection;
 
 use crate::core::strategy::NAMESPACED;
-use crate::framework::strategy::{MetadataRecheck, Rules};
+use crate::framework::strategy::{MetadataCheck, MetadataRecheck, Rules};
 
 pub(crate) const EVENTS: Rules = Rules {
     name: object_meta::path_segment_name,
+    metadata_check: MetadataCheck::IfOtherwiseValid,
     recheck: MetadataRecheck::None,
     standard_finalizers: false,
     create_on_update: true,

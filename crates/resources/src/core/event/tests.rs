@@ -67,3 +67,13 @@ fn updates_are_validated_like_creates() {
         &[(&[], &[&format!(r#"namespace: Invalid value: "N": {SUBDOMAIN}"#)])],
     );
 }
+
+#[test]
+fn metadata_is_checked_only_if_the_rest_is_valid() {
+    let base = Base::new("", "events", NEWER);
+    let label = ("/metadata/labels", r#"{"a b":"c"}"#);
+    base.refuses(&[
+        (&[label, ("/action", "")], &["action: Required value"]),
+        (&[label], &[&format!("metadata.labels: Invalid value: \"a b\": {NAME_PART}")]),
+    ]);
+}

@@ -27,7 +27,7 @@ use pintle_runtime::{Clock, Random};
 use crate::framework::defaults;
 use crate::framework::unenforced::Unenforced;
 
-pub(crate) use self::rules::{Entry, MetadataRecheck, Rules, find};
+pub(crate) use self::rules::{Entry, MetadataCheck, MetadataRecheck, Rules, find};
 
 /// Inputs of strategies beside the objects: those of the control plane.
 #[derive(Clone, Debug)]

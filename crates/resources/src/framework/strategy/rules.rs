@@ -37,6 +37,17 @@ pub(crate) enum MetadataRecheck {
     Both,
 }
 
+/// When the metadata of a new object is checked.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum MetadataCheck {
+    /// Before the row's own rules.
+    First,
+    /// After the row's own rules, and only if they found no error: the generic check of every object is the only one.
+    IfOtherwiseValid,
+    /// Where the row's own rules call [`Rules::check_metadata`].
+    ByRules,
+}
+
 /// Returns the errors of a name of this object, or of the prefix of a generated one.
 pub(crate) type NameWithin = fn(&Value, &str, bool) -> Vec<String>;
 
@@ -53,6 +64,7 @@ pub(crate) struct Rules {
     pub(crate) name_within: Option<NameWithin>,
     /// Whether nothing is added to the prefix of a generated name.
     pub(crate) takes_prefixes: bool,
+    pub(crate) metadata_check: MetadataCheck,
     pub(crate) recheck: MetadataRecheck,
     /// Whether a finalizer without a domain must be one that Kubernetes knows.
     pub(crate) standard_finalizers: bool,
@@ -99,6 +111,7 @@ impl Rules {
         name: object_meta::subdomain_name,
         name_within: None,
         takes_prefixes: false,
+        metadata_check: MetadataCheck::First,
         recheck: MetadataRecheck::Immutable,
         standard_finalizers: true,
         cleared_on_create: &[],
@@ -301,9 +314,16 @@ impl Strategy for Tabled {
     }
 
     fn validate(&self, _: &Context, object: &Value) -> Vec<Error> {
-        let mut errors = self.rules.metadata_errors(object);
-        errors.extend(self.walk(self.rules.validate, object, None));
-        errors
+        let own = self.walk(self.rules.validate, object, None);
+        match self.rules.metadata_check {
+            MetadataCheck::First => {
+                let mut errors = self.rules.metadata_errors(object);
+                errors.extend(own);
+                errors
+            }
+            MetadataCheck::IfOtherwiseValid if own.is_empty() => self.rules.metadata_errors(object),
+            MetadataCheck::IfOtherwiseValid | MetadataCheck::ByRules => own,
+        }
     }
 
     fn warnings_on_create(&self, _: &Context, object: &Value) -> Vec<String> {
