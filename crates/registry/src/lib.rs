@@ -45,7 +45,7 @@ pub use store::{
     Transform, WriteOptions, cache_error,
 };
 pub use stored_objects::{Metrics, StoredCount};
-pub use strategy::{Context, GarbageCollection, ResetFields, StagedDeletion, Strategy};
+pub use strategy::{Context, GarbageCollection, ResetFields, SentBody, StagedDeletion, Strategy};
 pub use subresource::Subresource;
 pub use write::{Change, IfMissing, Replace, Target, Write};
 

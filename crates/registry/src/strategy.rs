@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use bytes::Bytes;
+use pintle_codec::negotiate::Encoding;
 use pintle_meta::Value;
 use pintle_meta::field_path::Error;
 use pintle_meta::names;
@@ -28,6 +30,22 @@ pub struct Context {
     pub time: Option<Time>,
     /// Told to the client beside the answer.
     pub warnings: Vec<String>,
+    /// The body of a create or update, for errors that print parts of it.
+    pub sent: Option<SentBody>,
+}
+
+/// The body of a request as the client sent it.
+#[derive(Clone)]
+pub struct SentBody {
+    pub encoding: Encoding,
+    pub bytes: Bytes,
+}
+
+impl fmt::Debug for SentBody {
+    /// Leaves the content out: it may be a secret.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} bytes of {:?}", self.bytes.len(), self.encoding)
+    }
 }
 
 /// The default propagation policy of a resource.

@@ -3,6 +3,7 @@
 mod error;
 mod value;
 
+use std::borrow::Cow;
 use std::fmt;
 
 pub use error::{Error, ErrorType, Origin, aggregate};
@@ -74,6 +75,23 @@ impl<'a> Path<'a> {
         'a: 'b,
     {
         Path { parent: self.as_parent(), segment: Segment::Key(key) }
+    }
+
+    /// Returns the names, indexes and keys from the root to here.
+    pub fn segments(&self) -> Vec<Cow<'a, str>> {
+        let mut found = Vec::new();
+        let mut next = Some(self);
+        while let Some(path) = next {
+            match path.segment {
+                Segment::Nowhere => {}
+                Segment::Name(name) | Segment::Key(name) => found.push(Cow::Borrowed(name)),
+                Segment::Names(names) => found.extend(names.iter().rev().map(|name| Cow::Borrowed(*name))),
+                Segment::Index(index) => found.push(Cow::Owned(index.to_string())),
+            }
+            next = path.parent;
+        }
+        found.reverse();
+        found
     }
 
     fn as_parent(&self) -> Option<&Path<'a>> {

@@ -11,8 +11,8 @@
 //! reference's internal value. Types are named as in Go: `core.SecurityContext`, `[]core.Toleration`, `*int64`,
 //! `map[string]string`; types without an internal counterpart as in the type graph: `meta/v1.LabelSelector`.
 //!
-//! One difference remains: an empty list or map of a field with `omitempty` is not in the tree, so it is printed as
-//! `null` even if a client sent `[]`.
+//! An empty list or map of a field with `omitempty` is not in the tree and is printed as `null`, unless the caller puts
+//! [`Value::hollow`] in its place.
 
 mod diff;
 mod facts;

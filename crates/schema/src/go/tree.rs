@@ -33,12 +33,14 @@ pub(super) fn build(shape: &Shape, value: Option<&Value>, outer: Option<&Value>)
             Some(Node::List(items)) => {
                 Go::List(items.iter().map(|item| build(of, Some(item), None)).collect())
             }
+            Some(Node::Hollow) => Go::List(Vec::new()),
             _ => Go::Null,
         },
         Shape::Map(_, of) => match value.map(Value::node) {
             Some(Node::Object(map)) => Go::Map(
                 map.iter().map(|(key, value)| (key.to_owned(), build(of, Some(value), None))).collect(),
             ),
+            Some(Node::Hollow) => Go::Map(Vec::new()),
             _ => Go::Null,
         },
         Shape::Bytes => value.map_or(Go::Null, |value| Go::Tree(value.clone())),

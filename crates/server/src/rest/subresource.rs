@@ -26,9 +26,10 @@ pub(crate) async fn create(
     subresource: &dyn Subresource,
     call: &mut Call<'_>,
 ) -> Result<Response> {
-    let WriteRequest { mut object, options } = WriteRequest::from_post(endpoint, call).await?;
+    let WriteRequest { mut object, options, sent } = WriteRequest::from_post(endpoint, call).await?;
     forget_empty_managers(&mut object);
     let mut context = endpoint.context(call.request);
+    context.sent = Some(sent);
     let admission = call.admission(endpoint, &context, options.dry_run, Some(options.fields.clone()));
     // Managers are shown where the answer is what was sent.
     let manager = call.field_manager(endpoint, &options.field_manager);

@@ -3,7 +3,6 @@
 use pintle_features::{Feature, Features};
 use pintle_meta::Value;
 use pintle_meta::validation::object_meta;
-use pintle_schema::go;
 
 use crate::core::persistent_volume_claim::{VOLUME_MODES, access_modes};
 use crate::core::pod::validation::affinity;
@@ -283,7 +282,7 @@ fn immutable_source(volume: &Cursor<'_, '_>) {
     if SOURCES.iter().any(|kind| new.get(kind.name) != old.get(kind.name)) {
         spec.field("persistentvolumesource").forbidden(format!(
             "spec.persistentvolumesource is immutable after creation\n{}",
-            go::diff("core.PersistentVolumeSource", old, &new)
+            spec.diff("core.PersistentVolumeSource", old, &new)
         ));
     }
 }

@@ -6,7 +6,6 @@ use pintle_meta::field_path::Value as Printed;
 use pintle_meta::quantity::Quantity;
 use pintle_meta::selector::ValidationOptions;
 use pintle_meta::validation::{dns1123_subdomain, object_meta, qualified_name};
-use pintle_schema::go;
 
 use super::{CLASS_ANNOTATION, REFERENCE, SOURCE, lacking};
 use crate::core::resource_names::{check_basic_amount, is_native, same_amounts};
@@ -207,9 +206,10 @@ fn immutable_spec(features: &Features, claim: &Cursor<'_, '_>) {
         tree::keep(&mut new, &old, &["volumeAttributesClassName"]);
     }
     if !is_same_spec(&new, &old) {
-        claim.field("spec").forbidden(format!(
+        let spec = claim.field("spec");
+        spec.forbidden(format!(
             "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims\n{}",
-            go::diff("core.PersistentVolumeClaimSpec", &old, &new)
+            spec.diff("core.PersistentVolumeClaimSpec", &old, &new)
         ));
     }
 }

@@ -56,7 +56,7 @@ fn changes(spec: &Cursor<'_, '_>, options: &Options) {
         before_scheduling(spec, &mut masked, old);
     }
     if !is_same_as("core/v1.PodSpec", Some(&masked), Some(old)) {
-        let changed = go::diff("core.PodSpec", old, &masked);
+        let changed = spec.diff("core.PodSpec", old, &masked);
         spec.forbidden(format!("pod updates may not change fields other than {MUTABLE}\n{changed}"));
     }
 }

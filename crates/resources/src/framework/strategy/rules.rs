@@ -286,8 +286,8 @@ impl Tabled {
         warnings
     }
 
-    fn walk(&self, validate: Validate, object: &Value, old: Option<&Value>) -> Vec<Error> {
-        let errors = Errors::new(&self.settings.features);
+    fn walk(&self, context: &Context, validate: Validate, object: &Value, old: Option<&Value>) -> Vec<Error> {
+        let errors = Errors::new(&self.settings.features).of_body(context.sent.clone());
         validate(&self.settings, &Cursor::root(object, old, &errors));
         errors.into_vec()
     }
@@ -313,8 +313,8 @@ impl Strategy for Tabled {
         (self.rules.on_create)(&self.settings, context, object);
     }
 
-    fn validate(&self, _: &Context, object: &Value) -> Vec<Error> {
-        let own = self.walk(self.rules.validate, object, None);
+    fn validate(&self, context: &Context, object: &Value) -> Vec<Error> {
+        let own = self.walk(context, self.rules.validate, object, None);
         match self.rules.metadata_check {
             MetadataCheck::First => {
                 let mut errors = self.rules.metadata_errors(object);
@@ -341,7 +341,7 @@ impl Strategy for Tabled {
         }
     }
 
-    fn validate_update(&self, _: &Context, new: &Value, old: &Value) -> Vec<Error> {
+    fn validate_update(&self, context: &Context, new: &Value, old: &Value) -> Vec<Error> {
         let mut errors = Vec::new();
         if matches!(self.rules.recheck, MetadataRecheck::Immutable | MetadataRecheck::Both) {
             errors.extend(self.rules.metadata_update_errors(new, old));
@@ -349,7 +349,7 @@ impl Strategy for Tabled {
         if matches!(self.rules.recheck, MetadataRecheck::Full | MetadataRecheck::Both) {
             errors.extend(self.rules.metadata_errors(new));
         }
-        errors.extend(self.walk(self.rules.validate_update, new, Some(old)));
+        errors.extend(self.walk(context, self.rules.validate_update, new, Some(old)));
         errors
     }
 

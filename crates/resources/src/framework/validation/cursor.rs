@@ -10,6 +10,7 @@ use pintle_meta::{Object, Value};
 use pintle_schema::go;
 
 use super::Errors;
+use super::empties::Empties;
 
 const IMMUTABLE: &str = "field is immutable";
 
@@ -20,6 +21,8 @@ pub(crate) struct Cursor<'p, 'v> {
     new: Option<&'v Value>,
     old: Option<&'v Value>,
     is_update: bool,
+    /// Those of the object that the client sent; `None` for an older object.
+    empties: Option<&'v Empties>,
     errors: &'v Errors,
 }
 
@@ -27,7 +30,14 @@ pub(crate) struct Cursor<'p, 'v> {
 impl<'p, 'v> Cursor<'p, 'v> {
     /// Returns the cursor of a whole object; `old` is the stored one on an update.
     pub(crate) fn root(new: &'v Value, old: Option<&'v Value>, errors: &'v Errors) -> Cursor<'static, 'v> {
-        Cursor { path: Path::NOWHERE, new: Some(new), old, is_update: old.is_some(), errors }
+        Cursor {
+            path: Path::NOWHERE,
+            new: Some(new),
+            old,
+            is_update: old.is_some(),
+            empties: Some(errors.empties()),
+            errors,
+        }
     }
 
     fn below<'q>(&self, path: Path<'q>, step: impl Fn(&'v Value) -> Option<&'v Value>) -> Cursor<'q, 'v> {
@@ -105,7 +115,7 @@ impl<'p, 'v> Cursor<'p, 'v> {
     where
         'v: 's,
     {
-        Cursor { path: self.path, new: Some(value), old: None, is_update: false, errors: self.errors }
+        Cursor { new: Some(value), old: None, is_update: false, ..*self }
     }
 
     /// Returns this field under the path of another, where the reference's errors name a list in place of its item.
@@ -115,7 +125,7 @@ impl<'p, 'v> Cursor<'p, 'v> {
 
     /// Returns the same field of the old object, as if that were validated by itself.
     pub(crate) fn before(&self) -> Cursor<'p, 'v> {
-        Cursor { new: self.old, old: None, is_update: false, ..*self }
+        Cursor { new: self.old, old: None, is_update: false, empties: None, ..*self }
     }
 }
 
@@ -207,7 +217,16 @@ impl<'v> Cursor<'_, 'v> {
 
     /// Returns the value as an error shows it, when the reference's internal field has this Go type.
     pub(crate) fn printed_as(&self, of: &str) -> Printed {
-        go::printed(of, self.value())
+        go::printed(of, self.restored(self.value()).as_ref().unwrap_or(self.value()))
+    }
+
+    /// Returns the difference of an old value of this field to a new one, as errors show it.
+    pub(crate) fn diff(&self, of: &str, old: &Value, new: &Value) -> String {
+        go::diff(of, old, self.restored(new).as_ref().unwrap_or(new))
+    }
+
+    fn restored(&self, value: &Value) -> Option<Value> {
+        self.empties?.restored(&self.path, value)
     }
 }
 

@@ -4,6 +4,9 @@ use std::cell::{Cell, RefCell};
 
 use pintle_features::{Feature, Features};
 use pintle_meta::field_path::{Error, MOST_ERRORS, Value as Printed};
+use pintle_registry::SentBody;
+
+use super::empties::Empties;
 
 /// Limit of the text of all errors: thousands of them may print the same long value.
 const MOST_BYTES: usize = 16 << 20;
@@ -16,6 +19,7 @@ pub(crate) struct Errors {
     bytes: Cell<usize>,
     /// See [`Errors::accepts_loose_addresses`].
     loose_addresses: bool,
+    empties: Empties,
 }
 
 impl Errors {
@@ -23,6 +27,15 @@ impl Errors {
     pub(crate) fn new(features: &Features) -> Errors {
         let loose_addresses = !features.enabled(Feature::StrictIPCIDRValidation);
         Errors { loose_addresses, ..Errors::default() }
+    }
+
+    /// Returns the same for the object of this body.
+    pub(crate) fn of_body(self, sent: Option<SentBody>) -> Errors {
+        Errors { empties: Empties::new(sent), ..self }
+    }
+
+    pub(super) fn empties(&self) -> &Empties {
+        &self.empties
     }
 
     /// Whether fields that once took other spellings of addresses, such as leading zeros, still do.

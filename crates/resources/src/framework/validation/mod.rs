@@ -38,6 +38,7 @@ mod checks;
 mod conditions;
 mod cursor;
 pub(crate) mod declarative;
+mod empties;
 mod errors;
 #[cfg(test)]
 mod origins;
