@@ -119,6 +119,20 @@ pub trait ObjectLister: Send + Sync + 'static {
     /// stands for all. Waits until the cache is loaded. Costs the decoding of each: for what every request needs, a plugin
     /// has a [`pintle_registry::Mirror`] of [`AdmissionStores`].
     async fn list(&self, resource: Resource, namespace: &str) -> Result<Vec<Value>>;
+
+    /// Returns the labels of an object as [`ObjectLister::object`] finds it, without decoding it: for large objects, such as
+    /// nodes. A name that no object can have is `None` too.
+    async fn labels(&self, resource: Resource, namespace: &str, name: &str) -> Result<Option<Labels>> {
+        let found = self.object(resource, namespace, name).await?;
+        Ok(found.map(|object| owned(object.labels())))
+    }
+}
+
+/// Keys and values.
+pub type Labels = Vec<(String, String)>;
+
+fn owned<'a>(labels: impl Iterator<Item = (&'a str, &'a str)>) -> Labels {
+    labels.map(|(key, value)| (key.to_owned(), value.to_owned())).collect()
 }
 
 /// The stores of the resources that plugins read, for mirrors of their objects.
@@ -164,6 +178,17 @@ impl ObjectLister for StoredObjects {
         let Some(store) = self.0.get(resource) else { return Ok(Vec::new()) };
         store.list_cached(namespace).await
     }
+
+    async fn labels(&self, resource: Resource, namespace: &str, name: &str) -> Result<Option<Labels>> {
+        let Some(store) = self.0.get(resource) else { return Ok(None) };
+        let context = Context { namespace: namespace.into(), ..Context::default() };
+        let entry = match store.cached_entry(&context, name).await {
+            Ok(entry) => entry,
+            Err(status) if matches!(status.reason, Reason::NotFound | Reason::BadRequest) => return Ok(None),
+            Err(status) => return Err(status),
+        };
+        Ok(entry.read().ok().map(|facts| owned(facts.labels())))
+    }
 }
 
 #[cfg(test)]
@@ -189,5 +214,20 @@ mod tests {
         let one = objects.object(Resource::LimitRange, "a", "one").await.unwrap();
         assert_eq!(one.unwrap().namespace(), "a");
         assert_eq!(objects.object(Resource::LimitRange, "b", "one").await.unwrap(), None);
+    }
+
+    #[tokio::test]
+    async fn labels_are_found_without_the_object() {
+        let cluster = TestCluster::new().await;
+        cluster.put(Resource::Node, r#"{"metadata":{"name":"n","labels":{"a":"1","b":""}}}"#).await;
+        cluster.put(Resource::Node, r#"{"metadata":{"name":"plain"}}"#).await;
+        let labels =
+            async |name: &str| cluster.cluster.objects.labels(Resource::Node, "", name).await.unwrap();
+        let expected = vec![("a".to_owned(), "1".to_owned()), ("b".to_owned(), String::new())];
+        assert_eq!(labels("n").await, Some(expected));
+        assert_eq!(labels("plain").await, Some(Vec::new()));
+        for missing in ["none", "", "..", "a/b"] {
+            assert_eq!(labels(missing).await, None, "{missing}");
+        }
     }
 }
