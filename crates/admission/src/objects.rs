@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use pintle_meta::{Reason, Status, Value};
+use pintle_meta::validation::path_segment_name;
+use pintle_meta::{Reason, Status, Value, quote};
 use pintle_registry::{Context, Store};
 
 use crate::Result;
@@ -109,10 +110,24 @@ impl Resource {
     }
 }
 
+/// Checks that an object can have this name, for plugins that look it up with a client in the reference: a client refuses such
+/// a name before it sends a request, so the error has no reason.
+pub(crate) fn check_name(name: &str) -> Result<()> {
+    let wrong = path_segment_name(name);
+    if name.is_empty() {
+        Err(Box::new(Status::plain("resource name may not be empty")))
+    } else if !wrong.is_empty() {
+        let why = format!("invalid resource name {}: [{}]", quote(name), wrong.join(" "));
+        Err(Box::new(Status::plain(why)))
+    } else {
+        Ok(())
+    }
+}
+
 #[async_trait]
 pub trait ObjectLister: Send + Sync + 'static {
     /// Returns an object of the stored version as the cache has it. An object that the cache lacks is read from the
-    /// store, so `None` means that there is no such object.
+    /// store, so `None` means that there is no such object; it is also returned for a name that no object can have.
     async fn object(&self, resource: Resource, namespace: &str, name: &str) -> Result<Option<Value>>;
 
     /// Returns the objects of a namespace, in the stored version and by name, as the cache has them. An empty namespace
@@ -121,7 +136,7 @@ pub trait ObjectLister: Send + Sync + 'static {
     async fn list(&self, resource: Resource, namespace: &str) -> Result<Vec<Value>>;
 
     /// Returns the labels of an object as [`ObjectLister::object`] finds it, without decoding it: for large objects, such as
-    /// nodes. A name that no object can have is `None` too.
+    /// nodes.
     async fn labels(&self, resource: Resource, namespace: &str, name: &str) -> Result<Option<Labels>> {
         let found = self.object(resource, namespace, name).await?;
         Ok(found.map(|object| owned(object.labels())))
@@ -167,11 +182,8 @@ impl ObjectLister for StoredObjects {
     async fn object(&self, resource: Resource, namespace: &str, name: &str) -> Result<Option<Value>> {
         let Some(store) = self.0.get(resource) else { return Ok(None) };
         let context = Context { namespace: namespace.into(), ..Context::default() };
-        match store.cached_entry(&context, name).await.and_then(|entry| store.object(&entry)) {
-            Ok(object) => Ok(Some(object)),
-            Err(status) if status.reason == Reason::NotFound => Ok(None),
-            Err(status) => Err(status),
-        }
+        let entry = found(store.cached_entry(&context, name).await)?;
+        entry.map(|entry| store.object(&entry)).transpose()
     }
 
     async fn list(&self, resource: Resource, namespace: &str) -> Result<Vec<Value>> {
@@ -182,12 +194,18 @@ impl ObjectLister for StoredObjects {
     async fn labels(&self, resource: Resource, namespace: &str, name: &str) -> Result<Option<Labels>> {
         let Some(store) = self.0.get(resource) else { return Ok(None) };
         let context = Context { namespace: namespace.into(), ..Context::default() };
-        let entry = match store.cached_entry(&context, name).await {
-            Ok(entry) => entry,
-            Err(status) if matches!(status.reason, Reason::NotFound | Reason::BadRequest) => return Ok(None),
-            Err(status) => return Err(status),
-        };
-        Ok(entry.read().ok().map(|facts| owned(facts.labels())))
+        let entry = found(store.cached_entry(&context, name).await)?;
+        Ok(entry.and_then(|entry| Some(owned(entry.read().ok()?.labels()))))
+    }
+}
+
+/// Turns the error of a name without an object into `None`.
+fn found<T>(result: Result<T>) -> Result<Option<T>> {
+    match result {
+        Ok(found) => Ok(Some(found)),
+        // A bad request is a name that cannot be part of a key.
+        Err(status) if matches!(status.reason, Reason::NotFound | Reason::BadRequest) => Ok(None),
+        Err(status) => Err(status),
     }
 }
 
@@ -228,6 +246,7 @@ mod tests {
         assert_eq!(labels("plain").await, Some(Vec::new()));
         for missing in ["none", "", "..", "a/b"] {
             assert_eq!(labels(missing).await, None, "{missing}");
+            assert_eq!(cluster.cluster.objects.object(Resource::Node, "", missing).await.unwrap(), None);
         }
     }
 }

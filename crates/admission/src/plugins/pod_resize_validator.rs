@@ -87,15 +87,14 @@ fn with_cause(mut status: Box<Status>, kind: CauseType) -> Box<Status> {
 
 /// Returns one sentence for each resource of which a pod requests more than the node can allocate.
 fn lacking(pod: &Value, node: &Value) -> Vec<String> {
-    let resources: [(&str, fn(&Quantity) -> i64); 2] =
-        [("cpu", Quantity::milli_value), ("memory", Quantity::value)];
-    let sentence = |(name, number): (&str, fn(&Quantity) -> i64)| {
-        let (requested, allocatable) = (requested(pod, name), amount(node, &["status", "allocatable", name]));
-        (requested > allocatable).then(|| {
-            format!("{name}, requested: {}, allocatable: {}", number(&requested), number(&allocatable))
-        })
+    let amounts = ["cpu", "memory"]
+        .map(|name| (name, requested(pod, name), amount(node, &["status", "allocatable", name])));
+    let too_large = amounts.into_iter().filter(|(_, requested, allocatable)| requested > allocatable);
+    let sentence = |(name, requested, allocatable): (&str, Quantity, Quantity)| {
+        let number = |amount: &Quantity| if name == "cpu" { amount.milli_value() } else { amount.value() };
+        format!("{name}, requested: {}, allocatable: {}", number(&requested), number(&allocatable))
     };
-    resources.into_iter().filter_map(sentence).collect()
+    too_large.map(sentence).collect()
 }
 
 /// Returns the amount of one resource that a pod requests, with its overhead. A request for the whole pod replaces those of its

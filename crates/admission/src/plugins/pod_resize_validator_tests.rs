@@ -73,13 +73,21 @@ async fn a_resize_must_fit_the_node() {
         ("empty", containers(&[container("0", "0", "")]), None),
         ("empty", containers(&[r#"{"name":"c"}"#.to_owned()]), None),
         // Init containers run one after the other, beside the sidecars before them.
-        ("linux", with_init(&[container("4", "1", ""), container("4", "1", "")], &[one.clone()]), None),
+        (
+            "linux",
+            with_init(&[container("4", "1", ""), container("4", "1", "")], std::slice::from_ref(&one)),
+            None,
+        ),
         (
             "linux",
             with_init(&[container("1", "1", sidecar), container("4", "1", "")], &[]),
             Some("cpu, requested: 5000, allocatable: 4000"),
         ),
-        ("linux", with_init(&[container("4", "1", ""), container("1", "1", sidecar)], &[one.clone()]), None),
+        (
+            "linux",
+            with_init(&[container("4", "1", ""), container("1", "1", sidecar)], std::slice::from_ref(&one)),
+            None,
+        ),
         (
             "linux",
             with_init(
