@@ -135,8 +135,8 @@ pub trait ObjectLister: Send + Sync + 'static {
     /// has a [`pintle_registry::Mirror`] of [`AdmissionStores`].
     async fn list(&self, resource: Resource, namespace: &str) -> Result<Vec<Value>>;
 
-    /// Returns the labels of an object as [`ObjectLister::object`] finds it, without decoding it: for large objects, such as
-    /// nodes.
+    /// Returns the labels of an object as the cache has it, without decoding it: for large objects, such as nodes. Unlike
+    /// [`ObjectLister::object`] it does not read etcd for an object that the cache lacks.
     async fn labels(&self, resource: Resource, namespace: &str, name: &str) -> Result<Option<Labels>> {
         let found = self.object(resource, namespace, name).await?;
         Ok(found.map(|object| owned(object.labels())))
@@ -182,8 +182,12 @@ impl ObjectLister for StoredObjects {
     async fn object(&self, resource: Resource, namespace: &str, name: &str) -> Result<Option<Value>> {
         let Some(store) = self.0.get(resource) else { return Ok(None) };
         let context = Context { namespace: namespace.into(), ..Context::default() };
-        let entry = found(store.cached_entry(&context, name).await)?;
-        entry.map(|entry| store.object(&entry)).transpose()
+        match store.cached_entry(&context, name).await.and_then(|entry| store.object(&entry)) {
+            Ok(object) => Ok(Some(object)),
+            // A bad request is a name that cannot be part of a key.
+            Err(status) if matches!(status.reason, Reason::NotFound | Reason::BadRequest) => Ok(None),
+            Err(status) => Err(status),
+        }
     }
 
     async fn list(&self, resource: Resource, namespace: &str) -> Result<Vec<Value>> {
@@ -194,18 +198,8 @@ impl ObjectLister for StoredObjects {
     async fn labels(&self, resource: Resource, namespace: &str, name: &str) -> Result<Option<Labels>> {
         let Some(store) = self.0.get(resource) else { return Ok(None) };
         let context = Context { namespace: namespace.into(), ..Context::default() };
-        let entry = found(store.cached_entry(&context, name).await)?;
+        let entry = store.entry_if_cached(&context, name).await?;
         Ok(entry.and_then(|entry| Some(owned(entry.read().ok()?.labels()))))
-    }
-}
-
-/// Turns the error of a name without an object into `None`.
-fn found<T>(result: Result<T>) -> Result<Option<T>> {
-    match result {
-        Ok(found) => Ok(Some(found)),
-        // A bad request is a name that cannot be part of a key.
-        Err(status) if matches!(status.reason, Reason::NotFound | Reason::BadRequest) => Ok(None),
-        Err(status) => Err(status),
     }
 }
 
