@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use pintle_meta::{Reason, Status, Value};
+use pintle_meta::validation::path_segment_name;
+use pintle_meta::{Reason, Status, Value, quote};
 use pintle_registry::{Context, Store};
 
 use crate::Result;
@@ -109,16 +110,44 @@ impl Resource {
     }
 }
 
+/// Checks that an object can have this name, for plugins that look it up with a client in the reference: a client refuses such
+/// a name before it sends a request, so the error has no reason.
+pub(crate) fn check_name(name: &str) -> Result<()> {
+    let wrong = path_segment_name(name);
+    if name.is_empty() {
+        Err(Box::new(Status::plain("resource name may not be empty")))
+    } else if !wrong.is_empty() {
+        let why = format!("invalid resource name {}: [{}]", quote(name), wrong.join(" "));
+        Err(Box::new(Status::plain(why)))
+    } else {
+        Ok(())
+    }
+}
+
 #[async_trait]
 pub trait ObjectLister: Send + Sync + 'static {
     /// Returns an object of the stored version as the cache has it. An object that the cache lacks is read from the
-    /// store, so `None` means that there is no such object.
+    /// store, so `None` means that there is no such object; it is also returned for a name that no object can have.
     async fn object(&self, resource: Resource, namespace: &str, name: &str) -> Result<Option<Value>>;
 
     /// Returns the objects of a namespace, in the stored version and by name, as the cache has them. An empty namespace
     /// stands for all. Waits until the cache is loaded. Costs the decoding of each: for what every request needs, a plugin
     /// has a [`pintle_registry::Mirror`] of [`AdmissionStores`].
     async fn list(&self, resource: Resource, namespace: &str) -> Result<Vec<Value>>;
+
+    /// Returns the labels of an object as the cache has it, without decoding it: for large objects, such as nodes. Unlike
+    /// [`ObjectLister::object`] it does not read etcd for an object that the cache lacks.
+    async fn labels(&self, resource: Resource, namespace: &str, name: &str) -> Result<Option<Labels>> {
+        let found = self.object(resource, namespace, name).await?;
+        Ok(found.map(|object| owned(object.labels())))
+    }
+}
+
+/// Keys and values.
+pub type Labels = Vec<(String, String)>;
+
+fn owned<'a>(labels: impl Iterator<Item = (&'a str, &'a str)>) -> Labels {
+    labels.map(|(key, value)| (key.to_owned(), value.to_owned())).collect()
 }
 
 /// The stores of the resources that plugins read, for mirrors of their objects.
@@ -155,7 +184,8 @@ impl ObjectLister for StoredObjects {
         let context = Context { namespace: namespace.into(), ..Context::default() };
         match store.cached_entry(&context, name).await.and_then(|entry| store.object(&entry)) {
             Ok(object) => Ok(Some(object)),
-            Err(status) if status.reason == Reason::NotFound => Ok(None),
+            // A bad request is a name that cannot be part of a key.
+            Err(status) if matches!(status.reason, Reason::NotFound | Reason::BadRequest) => Ok(None),
             Err(status) => Err(status),
         }
     }
@@ -163,6 +193,13 @@ impl ObjectLister for StoredObjects {
     async fn list(&self, resource: Resource, namespace: &str) -> Result<Vec<Value>> {
         let Some(store) = self.0.get(resource) else { return Ok(Vec::new()) };
         store.list_cached(namespace).await
+    }
+
+    async fn labels(&self, resource: Resource, namespace: &str, name: &str) -> Result<Option<Labels>> {
+        let Some(store) = self.0.get(resource) else { return Ok(None) };
+        let context = Context { namespace: namespace.into(), ..Context::default() };
+        let entry = store.entry_if_cached(&context, name).await?;
+        Ok(entry.and_then(|entry| Some(owned(entry.read().ok()?.labels()))))
     }
 }
 
@@ -189,5 +226,21 @@ mod tests {
         let one = objects.object(Resource::LimitRange, "a", "one").await.unwrap();
         assert_eq!(one.unwrap().namespace(), "a");
         assert_eq!(objects.object(Resource::LimitRange, "b", "one").await.unwrap(), None);
+    }
+
+    #[tokio::test]
+    async fn labels_are_found_without_the_object() {
+        let cluster = TestCluster::new().await;
+        cluster.put(Resource::Node, r#"{"metadata":{"name":"n","labels":{"a":"1","b":""}}}"#).await;
+        cluster.put(Resource::Node, r#"{"metadata":{"name":"plain"}}"#).await;
+        let labels =
+            async |name: &str| cluster.cluster.objects.labels(Resource::Node, "", name).await.unwrap();
+        let expected = vec![("a".to_owned(), "1".to_owned()), ("b".to_owned(), String::new())];
+        assert_eq!(labels("n").await, Some(expected));
+        assert_eq!(labels("plain").await, Some(Vec::new()));
+        for missing in ["none", "", "..", "a/b"] {
+            assert_eq!(labels(missing).await, None, "{missing}");
+            assert_eq!(cluster.cluster.objects.object(Resource::Node, "", missing).await.unwrap(), None);
+        }
     }
 }

@@ -272,6 +272,8 @@ fn admission(stores: &Stores, config: &ResourcesConfig) -> Result<Chain, Error> 
     };
     let metrics = pintle_admission::Metrics::new(&config.registry).map_err(Error::part)?;
     let chain = Chain::named(config.admission_plugins.iter().copied(), &cluster).map_err(Error::Admission)?;
+    let names: Vec<&str> = chain.names().collect();
+    tracing::info!("Loaded {} admission plugin(s) in the following order: {}.", names.len(), names.join(","));
     Ok(chain.with_observer(Arc::new(metrics)))
 }
 

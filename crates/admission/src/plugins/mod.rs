@@ -2,9 +2,18 @@
 
 mod always;
 mod certificates;
+mod default_ingress_class;
+mod default_storage_class;
 mod default_toleration_seconds;
+mod job_validation;
 mod namespace_lifecycle;
+mod node_declared_feature_validator;
 mod node_restriction;
+mod persistent_volume_claim_resize;
+mod pod_group_protection;
+mod pod_group_workload_exists;
+mod pod_resize_validator;
+mod pod_topology_labels;
 mod priority;
 mod runtime_class;
 mod service_account;
@@ -40,6 +49,15 @@ fn made(plugin: impl Plugin) -> Result<Option<Arc<dyn Plugin>>, String> {
     Ok(Some(Arc::new(plugin)))
 }
 
+/// Makes a plugin that a feature gate switches.
+fn with<P: Plugin>(
+    cluster: &Cluster,
+    gate: Feature,
+    make: fn(&Cluster) -> P,
+) -> Result<Option<Arc<dyn Plugin>>, String> {
+    if cluster.features.enabled(gate) { made(make(cluster)) } else { Ok(None) }
+}
+
 /// Every implemented plugin, in the reference's order. `pintle_flags::ADMISSION_PLUGINS` has these and the names of those that
 /// are missing; a test compares the two.
 pub const PLUGINS: &[PluginEntry] = &[
@@ -52,17 +70,46 @@ pub const PLUGINS: &[PluginEntry] = &[
     on("DefaultTolerationSeconds", |cluster| {
         made(default_toleration_seconds::DefaultTolerationSeconds::new(cluster))
     }),
+    on("DefaultStorageClass", |cluster| made(default_storage_class::DefaultStorageClass::new(cluster))),
     on("StorageObjectInUseProtection", |_| {
         made(storage_object_in_use_protection::StorageObjectInUseProtection)
+    }),
+    on("PodGroupProtection", |cluster| {
+        with(cluster, Feature::GenericWorkload, |_| pod_group_protection::PodGroupProtection)
+    }),
+    on("PersistentVolumeClaimResize", |cluster| {
+        made(persistent_volume_claim_resize::PersistentVolumeClaimResize::new(cluster))
     }),
     on("RuntimeClass", |cluster| made(runtime_class::RuntimeClass::new(cluster))),
     on("CertificateApproval", |cluster| made(certificates::Approval::new(cluster))),
     on("CertificateSigning", |cluster| made(certificates::Signing::new(cluster))),
     on("ClusterTrustBundleAttest", |cluster| {
-        let is_served = cluster.features.enabled(Feature::ClusterTrustBundle);
-        if is_served { made(certificates::BundleAttest::new(cluster)) } else { Ok(None) }
+        with(cluster, Feature::ClusterTrustBundle, certificates::BundleAttest::new)
     }),
     on("CertificateSubjectRestriction", |_| made(certificates::SubjectRestriction)),
+    on("DefaultIngressClass", |cluster| made(default_ingress_class::DefaultIngressClass::new(cluster))),
+    on("PodTopologyLabels", |cluster| {
+        with(cluster, Feature::PodTopologyLabelsAdmission, pod_topology_labels::PodTopologyLabels::new)
+    }),
+    on("PodGroupWorkloadExists", |cluster| {
+        with(cluster, Feature::GenericWorkload, pod_group_workload_exists::PodGroupWorkloadExists::new)
+    }),
+    on("NodeDeclaredFeatureValidator", |cluster| {
+        with(
+            cluster,
+            Feature::NodeDeclaredFeatures,
+            node_declared_feature_validator::NodeDeclaredFeatureValidator::new,
+        )
+    }),
+    on("JobValidation", |cluster| {
+        // WorkloadWithJob needs GenericWorkload, without which there are no pod groups.
+        let is_on =
+            [Feature::GenericWorkload, Feature::WorkloadWithJob].map(|gate| cluster.features.enabled(gate));
+        if is_on.contains(&true) { made(job_validation::JobValidation::new(cluster)) } else { Ok(None) }
+    }),
+    on("PodResizeValidator", |cluster| {
+        with(cluster, Feature::InPlacePodVerticalScaling, pod_resize_validator::PodResizeValidator::new)
+    }),
     off("AlwaysDeny", |_| made(always::Deny)),
 ];
 

@@ -6,13 +6,12 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use pintle_meta::quantity::Quantity;
-use pintle_meta::validation::path_segment_name;
-use pintle_meta::{Object, Status, Value, quote};
+use pintle_meta::{Object, Value, quote};
 
 use crate::Result;
 use crate::attributes::{Attributes, Operation, Target};
 use crate::chain::Cluster;
-use crate::objects::{ObjectLister, Resource};
+use crate::objects::{ObjectLister, Resource, check_name};
 use crate::plugin::Plugin;
 use crate::tolerations;
 
@@ -79,20 +78,6 @@ impl Plugin for RuntimeClass {
             None if of_pod.is_some() => Err(attributes.forbidden(WITHOUT_CLASS)),
             _ => Ok(()),
         }
-    }
-}
-
-/// Checks that an object can have this name. The reference looks classes up with a client, which refuses such a name before
-/// it sends a request, so the error has no reason.
-fn check_name(name: &str) -> Result<()> {
-    let wrong = path_segment_name(name);
-    if name.is_empty() {
-        Err(Box::new(Status::plain("resource name may not be empty")))
-    } else if !wrong.is_empty() {
-        let why = format!("invalid resource name {}: [{}]", quote(name), wrong.join(" "));
-        Err(Box::new(Status::plain(why)))
-    } else {
-        Ok(())
     }
 }
 

@@ -1,3 +1,5 @@
+use pintle_meta::Status;
+
 use super::*;
 use crate::testing::{Case, Outcome, create, decoded, target, text};
 

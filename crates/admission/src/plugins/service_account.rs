@@ -15,7 +15,7 @@ use pintle_schema::find;
 use crate::Result;
 use crate::attributes::{Attributes, Operation, Target};
 use crate::chain::Cluster;
-use crate::objects::{ObjectLister, Resource};
+use crate::objects::{ObjectLister, Resource, check_name};
 use crate::plugin::Plugin;
 
 const DEFAULT: &str = "default";
@@ -45,6 +45,7 @@ impl ServiceAccount {
 
     /// Returns the account from the cache. A missing one is read from the store, the default account several times.
     async fn account(&self, attributes: &Attributes<'_>, name: &str) -> Result<Value> {
+        check_name(name).map_err(|status| unknown(attributes, name, &status))?;
         let namespace = attributes.namespace();
         let pause = self.random.jitter(Duration::from_millis(100), 1.0);
         let attempts = if name == DEFAULT { ATTEMPTS } else { 1 };
@@ -140,11 +141,12 @@ fn refusal(attributes: &Attributes<'_>, pod: &Value, account: &Value) -> Result<
     if !enforces(account) {
         return Ok(());
     }
-    let wrong = match attributes.operation {
-        Operation::Update => foreign_in(account, pod, "ephemeralContainers", "ephemeral container"),
-        _ => foreign_secret(account, pod),
-    };
-    wrong.map_or(Ok(()), |why| Err(attributes.forbidden(&why)))
+    if attributes.operation == Operation::Update {
+        // The reference gives this error no reason.
+        let wrong = foreign_in(account, pod, "ephemeralContainers", "ephemeral container");
+        return wrong.map_or(Ok(()), |why| Err(Box::new(Status::plain(why))));
+    }
+    foreign_secret(account, pod).map_or(Ok(()), |why| Err(attributes.forbidden(&why)))
 }
 
 fn is_pod(target: &Target) -> bool {
@@ -184,7 +186,8 @@ fn foreign_secret(account: &Value, pod: &Value) -> Option<String> {
     let account_name = account.name();
     let mountable = named(account, "secrets");
     for volume in pod.items_at(&["spec", "volumes"]) {
-        let Some(secret) = volume.at(&["secret", "secretName"]).and_then(Value::as_str) else { continue };
+        let Some(secret) = volume.get("secret").filter(|source| !source.is_null()) else { continue };
+        let secret = secret.text_at(&["secretName"]);
         if !mountable.contains(&secret) {
             return Some(format!(
                 "volume with secret.secretName=\"{secret}\" is not allowed because service account {account_name} does not \
@@ -216,7 +219,7 @@ fn foreign_in(account: &Value, pod: &Value, containers: &str, what: &str) -> Opt
     for container in pod.items_at(&["spec", containers]) {
         let (container_name, account_name) = (container.text_at(&["name"]), account.name());
         for variable in container.items_at(&["env"]) {
-            let secret = variable.at(&["valueFrom", "secretKeyRef"]);
+            let secret = variable.at(&["valueFrom", "secretKeyRef"]).filter(|secret| !secret.is_null());
             let Some(secret) = secret.map(|secret| secret.text_at(&["name"])) else { continue };
             if !mountable.contains(&secret) {
                 let variable = variable.text_at(&["name"]);
@@ -227,7 +230,8 @@ fn foreign_in(account: &Value, pod: &Value, containers: &str, what: &str) -> Opt
             }
         }
         for source in container.items_at(&["envFrom"]) {
-            let secret = source.at(&["secretRef"]).map(|secret| secret.text_at(&["name"]));
+            let secret = source.get("secretRef").filter(|secret| !secret.is_null());
+            let secret = secret.map(|secret| secret.text_at(&["name"]));
             let Some(secret) = secret.filter(|secret| !mountable.contains(secret)) else { continue };
             return Some(format!(
                 "{what} {container_name} with envFrom referencing secret.secretName=\"{secret}\" is not allowed because service \
@@ -248,10 +252,12 @@ fn mount_token(pod: &mut Value, random: &Random) -> Result<()> {
     let there = volumes.map(|volume| volume.text_at(&["name"])).find(|name| name.starts_with(VOLUME));
     let is_there = there.is_some();
     let name = there.map_or_else(|| names::generate(VOLUME, || random.number()), str::to_owned);
-    let mount = typed(
-        "core/v1.VolumeMount",
-        &format!(r#"{{"name":"{name}","readOnly":true,"mountPath":"{MOUNT_PATH}"}}"#),
-    )?;
+    let mut mount =
+        typed("core/v1.VolumeMount", &format!(r#"{{"readOnly":true,"mountPath":"{MOUNT_PATH}"}}"#))?;
+    if let Some(fields) = mount.as_object_mut() {
+        // The name may be a client's, and is not validated yet.
+        fields.insert("name", name.as_str());
+    }
     let mut is_needed = false;
     for containers in ["initContainers", "containers"] {
         let all = pod.at_mut(&["spec", containers]).and_then(Value::as_list_mut);

@@ -2,7 +2,7 @@ use std::collections::HashMap;
 use std::sync::Mutex;
 
 use super::*;
-use crate::testing::{Outcome, create, text};
+use crate::testing::{Outcome, create, text, update};
 
 /// The accounts of namespace `n`, by name.
 #[derive(Default)]
@@ -128,6 +128,18 @@ async fn an_account_can_enforce_mountable_secrets() {
             ),
         ),
         (
+            r#""volumes":[{"name":"v","secret":{}}]"#,
+            Some(
+                "volume with secret.secretName=\"\" is not allowed because service account default does not reference that secret",
+            ),
+        ),
+        (
+            r#""containers":[{"name":"c","envFrom":[{"secretRef":{"name":"s"}},{"secretRef":{"name":"x"}}]}]"#,
+            Some(
+                "container c with envFrom referencing secret.secretName=\"x\" is not allowed because service account default does not reference that secret",
+            ),
+        ),
+        (
             r#""imagePullSecrets":[{"name":"x"}]"#,
             Some(
                 "imagePullSecrets[0].name=\"x\" is not allowed because service account default does not reference that imagePullSecret",
@@ -138,6 +150,72 @@ async fn an_account_can_enforce_mountable_secrets() {
         let expect = expect.map(|why| format!("pods \"p\" is forbidden: {why}"));
         assert_eq!(result.err(), expect, "{spec}");
     }
+}
+
+/// CVE-2023-2728 and CVE-2024-3177.
+#[tokio::test]
+async fn ephemeral_containers_use_no_other_secrets() {
+    let enforcing =
+        r#","annotations":{"kubernetes.io/enforce-mountable-secrets":"true"}},"secrets":[{"name":"s"}]"#;
+    let (plugin, _) = with([account("strict", enforcing), account("lax", r#"},"secrets":[{"name":"s"}]"#)]);
+    let of_env = |secret: &str| {
+        format!(
+            r#"{{"name":"e","env":[{{"name":"E","valueFrom":{{"secretKeyRef":{{"name":"{secret}","key":"k"}}}}}}]}}"#
+        )
+    };
+    let of_source =
+        |secret: &str| format!(r#"{{"name":"e","envFrom":[{{"secretRef":{{"name":"{secret}"}}}}]}}"#);
+    let refused = |how: &str| {
+        format!(
+            "500 ephemeral container e with {how} referencing secret.secretName=\"x\" is not allowed because service account \
+             strict does not reference that secret"
+        )
+    };
+    for (account, container, expect) in [
+        ("strict", of_env("s"), None),
+        ("strict", of_source("s"), None),
+        ("strict", of_env("x"), Some(refused("envVar E"))),
+        ("strict", of_source("x"), Some(refused("envFrom"))),
+        ("lax", of_env("x"), None),
+        ("", of_env("s"), Some("403 pods \"p\" is forbidden: no service account specified for pod n/p".into())),
+        (
+            "none",
+            of_env("s"),
+            Some(
+                "403 pods \"p\" is forbidden: error looking up service account n/none: serviceaccount \"none\" not found"
+                    .into(),
+            ),
+        ),
+    ] {
+        let pod = format!(
+            r#"{{"metadata":{{"name":"p"}},"spec":{{"serviceAccountName":"{account}","ephemeralContainers":[{container}]}}}}"#
+        );
+        let request = update("pods/ephemeralcontainers").in_namespace("n").named("p").json(&pod);
+        let refused = match request.run(&plugin).await {
+            Outcome::Rejected(status) => Some(format!("{} {}", status.code, status.message)),
+            _ => None,
+        };
+        assert_eq!(refused, expect, "{account} {container}");
+    }
+    let request = update("pods").in_namespace("n").named("p").json(POD);
+    assert!(!request.run(&plugin).await.is_handled(), "other updates cannot change what is used");
+}
+
+#[tokio::test]
+async fn names_that_are_not_validated_yet_do_no_harm() {
+    let (plugin, accounts) = with([account("default", "}")]);
+    let pod = r#"{"metadata":{"name":"p"},"spec":{"serviceAccountName":"a/b","containers":[]}}"#;
+    assert_eq!(
+        admit(&plugin, pod).await.unwrap_err(),
+        "pods \"p\" is forbidden: error looking up service account n/a/b: invalid resource name \"a/b\": [may not contain '/']"
+    );
+    assert_eq!(*accounts.asked.lock().unwrap(), 0);
+    let name = r#"kube-api-access-\",\"mountPath\":\"/etc"#;
+    let pod = format!(r#"{{"spec":{{"volumes":[{{"name":"{name}"}}],"containers":[{{"name":"c"}}]}}}}"#);
+    let pod = admit(&plugin, &pod).await.unwrap();
+    let mount = &pod.items_at(&["spec", "containers"])[0].items_at(&["volumeMounts"])[0];
+    assert_eq!(mount.text_at(&["mountPath"]), MOUNT_PATH);
+    assert_eq!(mount.get("name"), pod.items_at(&["spec", "volumes"])[0].get("name"));
 }
 
 #[tokio::test]

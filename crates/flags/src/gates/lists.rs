@@ -57,6 +57,7 @@ pub(super) const WITH_EFFECT: &[Feature] = &[
     Feature::OpenAPIEnums,
     Feature::PodCertificateRequest,
     Feature::PodDeletionCost,
+    Feature::PodTopologyLabelsAdmission,
     Feature::RelaxedServiceNameValidation,
     Feature::RemoteRequestHeaderUID,
     Feature::ResourceHealthStatus,
@@ -78,6 +79,7 @@ pub(super) const WITH_EFFECT: &[Feature] = &[
     Feature::UserNamespacesHostNetworkSupport,
     Feature::WatchCacheInitializationPostStartHook,
     Feature::WatchList,
+    Feature::WorkloadWithJob,
 ];
 
 /// Gates that this server asks for, while the reference does more with them.
@@ -89,13 +91,11 @@ pub(super) const IN_PART: &[Feature] = &[
     Feature::ManifestBasedAdmissionControlConfig,
     Feature::PodLevelResources,
     Feature::PodLogsQuerySplitStreams,
-    Feature::PodTopologyLabelsAdmission,
     Feature::SizeBasedListCostEstimate,
     Feature::TopologyAwareWorkloadScheduling,
     Feature::UnknownVersionInteroperabilityProxy,
     Feature::VolumeLimitScaling,
     Feature::WorkloadAwarePreemption,
-    Feature::WorkloadWithJob,
 ];
 
 /// Gates that make no difference in the reference's API server either. Most are read by kubelets, schedulers, controller

@@ -59,6 +59,8 @@ pub enum CauseType {
     ResourceVersionTooLarge,
     NamespaceTerminating,
     DisruptionBudget,
+    NodeCapacity,
+    UnsupportedPlatform,
 }
 
 /// One of several causes of a failure.

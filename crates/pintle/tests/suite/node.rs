@@ -266,6 +266,14 @@ async fn a_kubelet_registers_reports_and_shows_its_own_pods() {
     let secret = json!({"nodeName": "n1", "volumes": [{"name": "v", "secret": {"secretName": "s"}}]});
     let greedy = cluster.ask(N1, Method::POST, PODS, &mirror(&uid, secret)).await;
     assert!(greedy.body.contains("can not create pods that reference secrets"), "{greedy:?}");
+    // CVE-2025-4563.
+    let claims = json!({"nodeName": "n1", "resourceClaims": [{"name": "r", "resourceClaimName": "x"}]});
+    let greedy = cluster.ask(N1, Method::POST, PODS, &mirror(&uid, claims)).await;
+    greedy.is_status(
+        403,
+        "Forbidden",
+        "pods \"static-n1\" is forbidden: node \"n1\" can not create pods that reference resourceclaims",
+    );
     let shown = cluster.ask(N1, Method::POST, PODS, &mirror(&uid, on_n1)).await;
     assert_eq!(shown.code, 201, "{shown:?}");
     let path = format!("{PODS}/static-n1?gracePeriodSeconds=0");

@@ -16,7 +16,7 @@ use bytes::Bytes;
 use pintle_cache::{Entry, Resource};
 use pintle_meta::field_path::Path;
 use pintle_meta::validation::object_meta;
-use pintle_meta::{Status, Value};
+use pintle_meta::{Reason, Status, Value};
 use pintle_runtime::{Clock, Random};
 use pintle_storage::{Backend, KeyValue, TxnResult};
 
@@ -330,6 +330,22 @@ impl Store {
             self.config.cache.load_soon();
         }
         self.entry(context, name).await
+    }
+
+    /// Returns the object as the cache has it, which is loaded if need be; `None` if it has none, or if no object can have this
+    /// name. For readers that do without an object which was created a moment ago: unlike for [`Store::cached_entry`], a store
+    /// whose revision is not known without asking is never read.
+    pub async fn entry_if_cached(&self, context: &Context, name: &str) -> Result<Option<Arc<Entry>>> {
+        let Ok(own) = self.key(context, name) else { return Ok(None) };
+        if self.config.backend.known_revision().is_some() {
+            return match self.entry(context, name).await {
+                Ok(entry) => Ok(Some(entry)),
+                Err(status) if status.reason == Reason::NotFound => Ok(None),
+                Err(status) => Err(status),
+            };
+        }
+        self.config.cache.ready().await.map_err(|error| cache_error(&error))?;
+        self.config.cache.get(&own).map(|entry| self.readable(entry)).transpose()
     }
 
     fn readable(&self, entry: Arc<Entry>) -> Result<Arc<Entry>> {

@@ -115,7 +115,13 @@ impl NodeRestriction {
         if is("blockOwnerDeletion") {
             return forbidden(format!("node {shown} must not set blockOwnerDeletion on an owner reference"));
         }
-        let (uid, found) = (owner.text_at(&["uid"]), self.find(Resource::Node, node, attributes).await?);
+        let found = match self.objects.object(Resource::Node, "", node).await {
+            Ok(found) => found.ok_or_else(|| Resource::Node.not_found(node))?,
+            Err(status) => {
+                return forbidden(format!("error looking up node {node} to verify uid: {}", status.message));
+            }
+        };
+        let uid = owner.text_at(&["uid"]);
         if uid != found.uid() {
             return forbidden(format!("node {node} UID mismatch: expected {uid} got {}", found.uid()));
         }

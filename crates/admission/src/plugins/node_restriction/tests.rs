@@ -8,14 +8,14 @@ use rcgen::{CertificateParams, DnType, KeyPair};
 use super::*;
 use crate::testing::{self, Outcome};
 
-/// Objects by resource, namespace and name; one namespace cannot be read.
+/// Objects by resource, namespace and name; one namespace and one node cannot be read.
 #[derive(Default)]
 struct Objects(HashMap<(Resource, &'static str, &'static str), Value>);
 
 #[async_trait]
 impl ObjectLister for Objects {
     async fn object(&self, resource: Resource, namespace: &str, name: &str) -> Result<Option<Value>> {
-        if namespace == "broken" {
+        if namespace == "broken" || (resource, name) == (Resource::Node, "broken") {
             return Err(Box::new(Status::timeout("no store")));
         }
         let found = self
@@ -223,6 +223,9 @@ async fn a_node_creates_mirror_pods_bound_to_itself_only() {
     unknown.user = node_user("system:node:n9");
     let status = unknown.answer().await.expect_err("no such node");
     assert_eq!((status.reason, status.message.as_str()), (Reason::NotFound, r#"node "n9" not found"#));
+    let mut unread = create(&mirror(OWNER, "").replace("n1", "broken"));
+    unread.user = node_user("system:node:broken");
+    unread.refused("error looking up node broken to verify uid: Timeout: no store").await;
 }
 
 #[tokio::test]
