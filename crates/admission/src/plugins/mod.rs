@@ -1,10 +1,11 @@
-//! The built-in plugins, one file each, and the table of them.
+//! The built-in plugins, one file or folder each, and the table of them.
 
 mod always;
 mod certificates;
 mod default_toleration_seconds;
 mod namespace_lifecycle;
 mod node_restriction;
+mod pod_security;
 mod priority;
 mod runtime_class;
 mod service_account;
@@ -48,6 +49,7 @@ pub const PLUGINS: &[PluginEntry] = &[
     on("ServiceAccount", |cluster| made(service_account::ServiceAccount::new(cluster))),
     off("NodeRestriction", |cluster| made(node_restriction::NodeRestriction::new(cluster))),
     on("TaintNodesByCondition", |_| made(taint_nodes_by_condition::TaintNodesByCondition)),
+    on("PodSecurity", |cluster| made(pod_security::PodSecurity::new(cluster)?)),
     on("Priority", |cluster| made(priority::Priority::new(cluster))),
     on("DefaultTolerationSeconds", |cluster| {
         made(default_toleration_seconds::DefaultTolerationSeconds::new(cluster))

@@ -39,6 +39,7 @@ mod overload;
 mod pages;
 mod plain_http;
 mod pod_admission;
+mod pod_security;
 mod policy_params;
 mod priority_classes;
 mod replicas;
