@@ -1,5 +1,7 @@
 //! The requests that the plugin handles, and the pods in their objects: of a pod itself, or of the template of a workload.
 
+use std::collections::HashMap;
+
 use pintle_meta::Value;
 
 use super::checks::Pod;
@@ -19,6 +21,7 @@ const WITHOUT_SPEC: [&str; 8] =
     ["attach", "binding", "eviction", "exec", "log", "portforward", "proxy", "status"];
 
 const TEMPLATE: &[&str] = &["spec", "template"];
+const EPHEMERAL: &[&str] = &["spec", "ephemeralContainers"];
 
 impl Subject {
     /// Returns the subject of a request; `None` if the plugin has nothing to say about it.
@@ -52,24 +55,28 @@ impl Subject {
 /// Returns whether an update of a pod may violate a policy that the pod did not violate before: containers were added, or have
 /// another image. The rest of a pod that policies restrict cannot be changed.
 pub(super) fn is_significant(pod: &Value, old: &Value) -> bool {
-    let changed = |field: &str| {
+    ["containers", "initContainers"].into_iter().any(|field| {
         let (new, old) = (pod.items_at(&["spec", field]), old.items_at(&["spec", field]));
         new.len() != old.len() || new.iter().zip(old).any(|(new, old)| image(new) != image(old))
-    };
-    let (ephemeral, known) = (ephemeral(pod), ephemeral(old));
-    changed("containers")
-        || changed("initContainers")
-        || ephemeral.iter().any(|container| {
-            let name = container.text_at(&["name"]);
-            let before = known.iter().find(|known| known.text_at(&["name"]) == name);
-            before.is_none_or(|before| image(before) != image(container))
-        })
+    }) || has_new_ephemeral(pod, old)
+}
+
+/// Returns whether a pod has ephemeral containers that it did not have before, by name and image.
+fn has_new_ephemeral(pod: &Value, old: &Value) -> bool {
+    let new = pod.items_at(EPHEMERAL);
+    if new.is_empty() {
+        return false;
+    }
+    // Of several with one name the first one counts.
+    let known: HashMap<&str, &str> =
+        old.items_at(EPHEMERAL).iter().rev().map(|container| (name(container), image(container))).collect();
+    new.iter().any(|container| known.get(name(container)) != Some(&image(container)))
+}
+
+fn name(container: &Value) -> &str {
+    container.text_at(&["name"])
 }
 
 fn image(container: &Value) -> &str {
     container.text_at(&["image"])
-}
-
-fn ephemeral(pod: &Value) -> &[Value] {
-    pod.items_at(&["spec", "ephemeralContainers"])
 }

@@ -88,10 +88,12 @@ impl PodSecurity {
                 return vec!["failed to list pods while checking new PodSecurity enforce level".to_owned()];
             }
         };
+        // Known to be long, so it need not be tried on a thread of the runtime.
         pintle_work::aside(entries.iter().map(|entry| entry.stored().len()).sum()).await;
         let pods = Existing { entries: &entries, decode: |entry: &Arc<_>| store.object(entry).ok() };
         let exemptions = &self.configuration.exemptions;
-        pods.evaluate(policy, exemptions, &self.clock).warnings(namespace, policy)
+        let report = pintle_work::run(|| pods.evaluate(policy, exemptions, &self.clock)).await;
+        report.warnings(namespace, policy)
     }
 }
 
@@ -139,6 +141,7 @@ impl<E, D: Fn(&E) -> Option<Value>> Existing<'_, E, D> {
                 report.total += self.entries.len() - place;
                 break;
             }
+            pintle_work::check_now();
             let Some(pod) = (self.decode)(entry) else { continue };
             if exemptions.has_runtime_class(Pod::new(&pod).runtime_class()) {
                 continue;
@@ -155,6 +158,7 @@ impl<E, D: Fn(&E) -> Option<Value>> Existing<'_, E, D> {
             if is_over || report.evaluated == MOST_PODS {
                 break;
             }
+            pintle_work::check_now();
             let Some(pod) = (self.decode)(entry) else { continue };
             report.add(policy, &pod);
             is_over = clock.instant() >= deadline;
