@@ -79,8 +79,8 @@ mod tests {
             ),
             // On by default, and asked for by name all the same.
             (
-                "--enable-admission-plugins=PodSecurity",
-                "the admission plugin PodSecurity (--enable-admission-plugins)",
+                "--enable-admission-plugins=MutatingAdmissionPolicy",
+                "the admission plugin MutatingAdmissionPolicy (--enable-admission-plugins)",
             ),
             ("--admission-control=ResourceQuota", "the admission plugin ResourceQuota (--admission-control)"),
         ] {
@@ -113,7 +113,7 @@ mod tests {
                 "--allow-privileged=true",
                 "--kubelet-certificate-authority=/ca.crt",
                 "--enable-admission-plugins=NodeRestriction,NamespaceLifecycle",
-                "--disable-admission-plugins=PodSecurity,ImagePolicyWebhook",
+                "--disable-admission-plugins=MutatingAdmissionPolicy,ImagePolicyWebhook",
             ]),
             None
         );
@@ -130,14 +130,14 @@ mod tests {
     fn default_plugins_that_are_not_there_are_known_by_name() {
         let default = run(&[]).unwrap().missing_plugins();
         assert!(
-            default.contains(&"PodSecurity") && default.contains(&"ValidatingAdmissionWebhook"),
+            default.contains(&"MutatingAdmissionPolicy") && default.contains(&"ValidatingAdmissionWebhook"),
             "{default:?}"
         );
         assert!(
             !default.contains(&"NamespaceLifecycle") && !default.contains(&"AlwaysPullImages"),
             "{default:?}"
         );
-        let fewer = run(&["--disable-admission-plugins=PodSecurity"]).unwrap().missing_plugins();
+        let fewer = run(&["--disable-admission-plugins=MutatingAdmissionPolicy"]).unwrap().missing_plugins();
         assert_eq!(fewer.len(), default.len() - 1);
         assert_eq!(run(&["--admission-control=Priority"]).unwrap().missing_plugins(), Vec::<&str>::new());
     }

@@ -26,7 +26,7 @@ pub const ADMISSION_PLUGINS: &[AdmissionPlugin] = &[
     on("TaintNodesByCondition").active(),
     off("AlwaysPullImages"),
     off("ImagePolicyWebhook"),
-    on("PodSecurity"),
+    on("PodSecurity").active(),
     off("PodNodeSelector"),
     on("Priority").active(),
     on("DefaultTolerationSeconds").active(),

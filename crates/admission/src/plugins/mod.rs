@@ -1,4 +1,4 @@
-//! The built-in plugins, one file each, and the table of them.
+//! The built-in plugins, one file or folder each, and the table of them.
 
 mod always;
 mod certificates;
@@ -13,6 +13,7 @@ mod persistent_volume_claim_resize;
 mod pod_group_protection;
 mod pod_group_workload_exists;
 mod pod_resize_validator;
+mod pod_security;
 mod pod_topology_labels;
 mod priority;
 mod runtime_class;
@@ -66,6 +67,7 @@ pub const PLUGINS: &[PluginEntry] = &[
     on("ServiceAccount", |cluster| made(service_account::ServiceAccount::new(cluster))),
     off("NodeRestriction", |cluster| made(node_restriction::NodeRestriction::new(cluster))),
     on("TaintNodesByCondition", |_| made(taint_nodes_by_condition::TaintNodesByCondition)),
+    on("PodSecurity", |cluster| made(pod_security::PodSecurity::new(cluster)?)),
     on("Priority", |cluster| made(priority::Priority::new(cluster))),
     on("DefaultTolerationSeconds", |cluster| {
         made(default_toleration_seconds::DefaultTolerationSeconds::new(cluster))

@@ -46,6 +46,7 @@ const THERE: &[(&str, &str)] = &[
     ("NamespaceLifecycle", "create a pod"),
     ("ServiceAccount", "create a pod"),
     ("TaintNodesByCondition", "create a node"),
+    ("PodSecurity", "create a pod"),
     ("Priority", "create a pod"),
     ("DefaultTolerationSeconds", "create a pod"),
     ("DefaultStorageClass", "create a claim"),

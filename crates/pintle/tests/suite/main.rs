@@ -43,6 +43,7 @@ mod plain_http;
 mod pod_admission;
 mod pod_groups;
 mod pod_nodes;
+mod pod_security;
 mod policy_params;
 mod priority_classes;
 mod replicas;

@@ -29,7 +29,6 @@ fn objects() -> Vec<(String, Value, &'static str)> {
     let constraints = json!({"resourceRules": [rule]});
     let named = |name: &str| json!({"name": name});
     let registered = |resource: &str| format!("{REGISTRATION}/{resource}");
-    let label = json!({"name": "guarded", "labels": {"pod-security.kubernetes.io/enforce": "restricted"}});
     vec![
         (
             "/api/v1/namespaces/default/limitranges".into(),
@@ -40,11 +39,6 @@ fn objects() -> Vec<(String, Value, &'static str)> {
             "/api/v1/namespaces/default/resourcequotas".into(),
             json!({"metadata": named("q"), "spec": {"hard": {"pods": "1"}}}),
             "this server does not enforce ResourceQuotas yet",
-        ),
-        (
-            "/api/v1/namespaces".into(),
-            json!({"metadata": label}),
-            "this server does not enforce Pod Security Standards yet",
         ),
         (
             registered("validatingwebhookconfigurations"),

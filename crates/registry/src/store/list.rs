@@ -1,8 +1,9 @@
 //! Reading many objects, for the server itself: lists of clients are made of the cache's bodies.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use pintle_cache::{Error, Snapshot};
+use pintle_cache::{Entry, Error, Snapshot};
 use pintle_meta::{Status, Value};
 
 use super::Store;
@@ -22,19 +23,34 @@ impl Store {
     /// All objects of a namespace as the cache has them, loaded if need be; of all namespaces for an empty one. Has every write
     /// that was answered where the store's revision is free to read; else the store is not asked.
     pub async fn list_cached(&self, namespace: &str) -> Result<Vec<Value>> {
+        let (snapshot, prefix) = self.snapshot_cached(namespace).await?;
+        self.decoded(&snapshot, &prefix)
+    }
+
+    /// Returns the entries of what [`Store::list_cached`] decodes, by key, for callers that may not need all of them.
+    pub async fn entries_cached(&self, namespace: &str) -> Result<Vec<Arc<Entry>>> {
+        let (snapshot, prefix) = self.snapshot_cached(namespace).await?;
+        Ok(entries(&snapshot, &prefix).cloned().collect())
+    }
+
+    /// Returns a snapshot of the cache and the prefix of keys in a namespace.
+    async fn snapshot_cached(&self, namespace: &str) -> Result<(Snapshot, String)> {
         let known = self.config.backend.known_revision().map_or(0, |revision| revision.0);
         let snapshot =
             self.config.cache.snapshot_since(known, WAIT).await.map_err(|error| cache_error(&error))?;
         let in_one = self.config.namespaced && !namespace.is_empty();
-        let prefix = if in_one { format!("{namespace}/") } else { String::new() };
-        self.decoded(&snapshot, &prefix)
+        Ok((snapshot, if in_one { format!("{namespace}/") } else { String::new() }))
     }
 
     /// Returns the objects whose keys begin with a prefix.
     fn decoded(&self, snapshot: &Snapshot, prefix: &str) -> Result<Vec<Value>> {
-        let found = snapshot.objects.iter_from(prefix).take_while(|entry| entry.key().starts_with(prefix));
-        found.map(|entry| self.object(entry)).collect()
+        entries(snapshot, prefix).map(|entry| self.object(entry)).collect()
     }
+}
+
+/// Returns the entries whose keys begin with a prefix.
+fn entries<'s>(snapshot: &'s Snapshot, prefix: &'s str) -> impl Iterator<Item = &'s Arc<Entry>> {
+    snapshot.objects.iter_from(prefix).take_while(move |entry| entry.key().starts_with(prefix))
 }
 
 impl Store {

@@ -1,14 +1,10 @@
 //! Objects that are kept and do nothing, because the admission plugin that acts on them is not built: clients that write them are
 //! told so. A plugin that arrives takes its lines out of [`TABLE`].
 
-use pintle_meta::Value;
-
 /// One resource that a missing admission plugin would act on. Bindings are left out: the policy's write has the warning.
 struct Effect {
     plugin: &'static str,
     resource: &'static str,
-    /// Whether the plugin would act on this object.
-    concerns: fn(&Value) -> bool,
     /// The action that is missing: completes "this server does not ...".
     what: &'static str,
 }
@@ -17,7 +13,6 @@ const TABLE: &[Effect] = &[
     line("LimitRanger", "limitranges", "enforce LimitRanges"),
     line("MutatingAdmissionPolicy", "mutatingadmissionpolicies", "apply MutatingAdmissionPolicies"),
     line("MutatingAdmissionWebhook", "mutatingwebhookconfigurations", "call mutating admission webhooks"),
-    Effect { concerns: has_level, ..line("PodSecurity", "namespaces", "enforce Pod Security Standards") },
     line("ResourceQuota", "resourcequotas", "enforce ResourceQuotas"),
     line("ValidatingAdmissionPolicy", "validatingadmissionpolicies", "enforce ValidatingAdmissionPolicies"),
     line(
@@ -28,13 +23,7 @@ const TABLE: &[Effect] = &[
 ];
 
 const fn line(plugin: &'static str, resource: &'static str, what: &'static str) -> Effect {
-    Effect { plugin, resource, concerns: |_| true, what }
-}
-
-/// Whether a namespace asks for a level of pod security that allows less than everything.
-fn has_level(namespace: &Value) -> bool {
-    let labels = ["enforce", "warn", "audit"].map(|mode| format!("pod-security.kubernetes.io/{mode}"));
-    labels.iter().filter_map(|label| namespace.label(label)).any(|level| level != "privileged")
+    Effect { plugin, resource, what }
 }
 
 /// The lines of [`TABLE`] whose plugin is on and not built, one bit each.
@@ -60,9 +49,9 @@ impl Unenforced {
     }
 
     /// Returns the warning for a client that writes an object of a resource.
-    pub(crate) fn warning(self, resource: &str, object: &Value) -> Option<String> {
+    pub(crate) fn warning(self, resource: &str) -> Option<String> {
         let line = self.lines().find(|line| line.resource == resource)?;
-        (line.concerns)(object).then(|| format!("this server does not {} yet", line.what))
+        Some(format!("this server does not {} yet", line.what))
     }
 
     /// Whether the resource has a line.
@@ -73,37 +62,19 @@ impl Unenforced {
 
 #[cfg(test)]
 mod tests {
-    use pintle_codec::json::decode_any;
-
     use super::*;
-
-    fn namespace(labels: &str) -> Value {
-        decode_any(format!(r#"{{"metadata":{{"labels":{labels}}}}}"#).as_bytes()).unwrap().value
-    }
 
     #[test]
     fn a_resource_is_told_about_while_its_plugin_is_missing() {
         let missing = Unenforced::plugins(&["LimitRanger", "DefaultStorageClass"]);
-        let object = Value::default();
         assert_eq!(
-            missing.warning("limitranges", &object).as_deref(),
+            missing.warning("limitranges").as_deref(),
             Some("this server does not enforce LimitRanges yet")
         );
-        assert_eq!(missing.warning("resourcequotas", &object), None);
-        assert_eq!(missing.warning("pods", &object), None);
-        assert_eq!(Unenforced::default().warning("limitranges", &object), None);
+        assert_eq!(missing.warning("resourcequotas"), None);
+        assert_eq!(missing.warning("pods"), None);
+        assert_eq!(Unenforced::default().warning("limitranges"), None);
         assert_eq!(missing.sentence().as_deref(), Some("This server does not yet: enforce LimitRanges"));
         assert_eq!(Unenforced::plugins(&["DefaultStorageClass"]).sentence(), None);
-    }
-
-    #[test]
-    fn namespaces_are_told_about_where_a_level_allows_less_than_everything() {
-        let missing = Unenforced::plugins(&["PodSecurity"]);
-        let told = |labels: &str| missing.warning("namespaces", &namespace(labels)).is_some();
-        assert!(told(r#"{"pod-security.kubernetes.io/enforce":"restricted"}"#));
-        assert!(told(r#"{"pod-security.kubernetes.io/warn":"baseline"}"#));
-        assert!(!told(r#"{"pod-security.kubernetes.io/enforce":"privileged"}"#));
-        assert!(!told(r#"{"pod-security.kubernetes.io/enforce-version":"latest"}"#));
-        assert!(!told("{}"));
     }
 }

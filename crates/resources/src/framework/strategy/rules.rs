@@ -282,7 +282,7 @@ struct Tabled {
 impl Tabled {
     fn warnings(&self, object: &Value, old: Option<&Value>) -> Vec<String> {
         let mut warnings = (self.rules.warnings)(&self.settings, object, old);
-        warnings.extend(self.unenforced.and_then(|name| self.settings.unenforced.warning(name, object)));
+        warnings.extend(self.unenforced.and_then(|name| self.settings.unenforced.warning(name)));
         warnings
     }
 
