@@ -31,7 +31,7 @@ mod tolerations;
 
 pub use attributes::{Attributes, Operation, Request, Target, Versioned};
 pub use chain::{Chain, Clients, Cluster, TolerationSeconds};
-pub use configuration::Configurations;
+pub use configuration::{ConfigurationSource, Configurations, configuration_sources};
 pub use conversion::{ObjectConversion, ServedVersions};
 pub use metrics::Metrics;
 pub use namespaces::{NamespaceLister, Phase, StoredNamespaces};

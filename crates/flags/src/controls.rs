@@ -70,10 +70,6 @@ mod tests {
             ("--audit-log-path=-", "auditing (--audit-log-path)"),
             ("--audit-webhook-config-file=/w.yaml", "auditing (--audit-webhook-config-file)"),
             (
-                "--admission-control-config-file=/a.yaml",
-                "configuration of admission plugins (--admission-control-config-file)",
-            ),
-            (
                 "--enable-admission-plugins=NodeRestriction,AlwaysPullImages",
                 "the admission plugin AlwaysPullImages (--enable-admission-plugins)",
             ),
@@ -108,7 +104,7 @@ mod tests {
                 "--audit-log-path=",
                 "--audit-policy-file=",
                 "--encryption-provider-config=",
-                "--admission-control-config-file=",
+                "--admission-control-config-file=/a.yaml",
                 "--tracing-config-file=/t.yaml",
                 "--allow-privileged=true",
                 "--kubelet-certificate-authority=/ca.crt",

@@ -50,7 +50,6 @@ async fn a_control_that_is_not_there_is_named() {
         ("--audit-log-path=audit.log", "auditing (--audit-log-path)"),
         ("--enable-admission-plugins=ImagePolicyWebhook", "the admission plugin ImagePolicyWebhook"),
         ("--enable-admission-plugins=PodSecurity", "the admission plugin PodSecurity"),
-        ("--admission-control-config-file=a.yaml", "configuration of admission plugins"),
     ] {
         let launch = Launch::new().arg(flag);
         let sentence = launch.fails().await;
