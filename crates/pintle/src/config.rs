@@ -134,8 +134,10 @@ fn api(flags: &Parsed, options: &Options) -> anyhow::Result<ApiConfig> {
             forward_by_name: flags.bool("runtime-config-emulation-forward-compatible"),
         },
         admission_plugins: plugins.clone(),
-        admission_configurations: admission::configurations(plugins)?,
-        admission_configurations: Configurations::default(),
+        admission_configurations: admission::configurations(
+            options.api.admission_config.as_deref(),
+            plugins,
+        )?,
         missing_plugins: Unenforced::plugins(&flags.missing_plugins()),
         toleration_seconds: options.api.toleration_seconds,
         event_ttl: options.api.event_ttl,
