@@ -1,10 +1,17 @@
 //! The built-in plugins, one file each, and the table of them.
 
 mod always;
+mod always_pull_images;
 mod certificates;
 mod default_toleration_seconds;
+mod deny_service_external_ips;
+mod extended_resource_toleration;
+mod limit_pod_hard_anti_affinity_topology;
+mod namespace_auto_provision;
+mod namespace_exists;
 mod namespace_lifecycle;
 mod node_restriction;
+mod pods;
 mod priority;
 mod runtime_class;
 mod service_account;
@@ -44,14 +51,23 @@ fn made(plugin: impl Plugin) -> Result<Option<Arc<dyn Plugin>>, String> {
 /// are missing; a test compares the two.
 pub const PLUGINS: &[PluginEntry] = &[
     off("AlwaysAdmit", |_| made(always::Admit)),
+    off("NamespaceAutoProvision", |cluster| {
+        made(namespace_auto_provision::NamespaceAutoProvision::new(cluster))
+    }),
     on("NamespaceLifecycle", |cluster| made(namespace_lifecycle::NamespaceLifecycle::new(cluster))),
+    off("NamespaceExists", |cluster| made(namespace_exists::NamespaceExists::new(cluster))),
+    off("LimitPodHardAntiAffinityTopology", |_| {
+        made(limit_pod_hard_anti_affinity_topology::LimitPodHardAntiAffinityTopology)
+    }),
     on("ServiceAccount", |cluster| made(service_account::ServiceAccount::new(cluster))),
     off("NodeRestriction", |cluster| made(node_restriction::NodeRestriction::new(cluster))),
     on("TaintNodesByCondition", |_| made(taint_nodes_by_condition::TaintNodesByCondition)),
+    off("AlwaysPullImages", |_| made(always_pull_images::AlwaysPullImages)),
     on("Priority", |cluster| made(priority::Priority::new(cluster))),
     on("DefaultTolerationSeconds", |cluster| {
         made(default_toleration_seconds::DefaultTolerationSeconds::new(cluster))
     }),
+    off("ExtendedResourceToleration", |_| made(extended_resource_toleration::ExtendedResourceToleration)),
     on("StorageObjectInUseProtection", |_| {
         made(storage_object_in_use_protection::StorageObjectInUseProtection)
     }),
@@ -63,6 +79,7 @@ pub const PLUGINS: &[PluginEntry] = &[
         if is_served { made(certificates::BundleAttest::new(cluster)) } else { Ok(None) }
     }),
     on("CertificateSubjectRestriction", |_| made(certificates::SubjectRestriction)),
+    off("DenyServiceExternalIPs", |_| made(deny_service_external_ips::DenyServiceExternalIPs)),
     off("AlwaysDeny", |_| made(always::Deny)),
 ];
 
