@@ -15,6 +15,7 @@ mod attributes;
 mod chain;
 mod configuration;
 mod conversion;
+mod lru;
 mod metrics;
 mod namespaces;
 mod notes;

@@ -59,9 +59,6 @@ fn add_or_replace(tolerations: &mut Vec<Value>, added: &Value) {
         let fields = ["key", "effect", "operator", "value"];
         fields.iter().all(|field| one.text_at(&[field]) == added.text_at(&[field]))
     };
-    if tolerations.contains(added) {
-        return;
-    }
     let mut is_there = false;
     for toleration in tolerations.iter_mut().filter(|toleration| same(toleration)) {
         *toleration = added.clone();
@@ -119,7 +116,8 @@ mod tests {
         check(&asks, &format!(r#"{brief},{{"key":"x"}}"#), &format!(r#"[{a},{{"key":"x"}}]"#)).await;
         let equal = r#"{"key":"example.com/a","value":"v","effect":"NoSchedule"}"#;
         check(&asks, equal, &format!("[{equal},{a}]")).await;
-        check(&asks, &format!("{brief},{a}"), &format!("[{brief},{a}]")).await;
+        // Each one that matches is replaced.
+        check(&asks, &format!("{brief},{a}"), &format!("[{a},{a}]")).await;
     }
 
     #[test]

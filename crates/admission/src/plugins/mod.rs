@@ -5,12 +5,15 @@ mod always_pull_images;
 mod certificates;
 mod default_toleration_seconds;
 mod deny_service_external_ips;
+mod event_rate_limit;
 mod extended_resource_toleration;
 mod limit_pod_hard_anti_affinity_topology;
 mod namespace_auto_provision;
 mod namespace_exists;
 mod namespace_lifecycle;
 mod node_restriction;
+mod pod_node_selector;
+mod pod_toleration_restriction;
 mod pods;
 mod priority;
 mod runtime_class;
@@ -63,10 +66,15 @@ pub const PLUGINS: &[PluginEntry] = &[
     off("NodeRestriction", |cluster| made(node_restriction::NodeRestriction::new(cluster))),
     on("TaintNodesByCondition", |_| made(taint_nodes_by_condition::TaintNodesByCondition)),
     off("AlwaysPullImages", |_| made(always_pull_images::AlwaysPullImages)),
+    off("PodNodeSelector", |cluster| made(pod_node_selector::PodNodeSelector::new(cluster)?)),
     on("Priority", |cluster| made(priority::Priority::new(cluster))),
     on("DefaultTolerationSeconds", |cluster| {
         made(default_toleration_seconds::DefaultTolerationSeconds::new(cluster))
     }),
+    off("PodTolerationRestriction", |cluster| {
+        made(pod_toleration_restriction::PodTolerationRestriction::new(cluster)?)
+    }),
+    off("EventRateLimit", |cluster| made(event_rate_limit::EventRateLimit::new(cluster)?)),
     off("ExtendedResourceToleration", |_| made(extended_resource_toleration::ExtendedResourceToleration)),
     on("StorageObjectInUseProtection", |_| {
         made(storage_object_in_use_protection::StorageObjectInUseProtection)
