@@ -25,7 +25,7 @@ pub const ADMISSION_PLUGINS: &[AdmissionPlugin] = &[
     off("NodeRestriction").active(),
     on("TaintNodesByCondition").active(),
     off("AlwaysPullImages").active(),
-    off("ImagePolicyWebhook"),
+    off("ImagePolicyWebhook").active(),
     on("PodSecurity"),
     off("PodNodeSelector").active(),
     on("Priority").active(),

@@ -7,6 +7,7 @@ mod default_toleration_seconds;
 mod deny_service_external_ips;
 mod event_rate_limit;
 mod extended_resource_toleration;
+mod image_policy_webhook;
 mod limit_pod_hard_anti_affinity_topology;
 mod namespace_auto_provision;
 mod namespace_exists;
@@ -66,6 +67,7 @@ pub const PLUGINS: &[PluginEntry] = &[
     off("NodeRestriction", |cluster| made(node_restriction::NodeRestriction::new(cluster))),
     on("TaintNodesByCondition", |_| made(taint_nodes_by_condition::TaintNodesByCondition)),
     off("AlwaysPullImages", |_| made(always_pull_images::AlwaysPullImages)),
+    off("ImagePolicyWebhook", |cluster| made(image_policy_webhook::ImagePolicyWebhook::new(cluster)?)),
     off("PodNodeSelector", |cluster| made(pod_node_selector::PodNodeSelector::new(cluster)?)),
     on("Priority", |cluster| made(priority::Priority::new(cluster))),
     on("DefaultTolerationSeconds", |cluster| {
