@@ -19,6 +19,7 @@ use crate::objects::{AdmissionStores, ObjectLister};
 use crate::observer::{AdmissionType, Observation, Observer};
 use crate::plugin::Plugin;
 use crate::priority_classes::PriorityClassLister;
+use crate::rest_mapper::RestMapper;
 use crate::{Result, plugins};
 
 /// The parts of a control plane that plugins are made of.
@@ -33,6 +34,8 @@ pub struct Cluster {
     /// The configuration of plugins, from `--admission-control-config-file`.
     pub configurations: Configurations,
     pub priority_classes: Arc<dyn PriorityClassLister>,
+    /// Finds the resources of kinds.
+    pub rest_mapper: Arc<dyn RestMapper>,
     /// For permissions that a request needs beside that of its verb.
     pub authorizer: Arc<dyn Authorizer>,
     pub features: Features,

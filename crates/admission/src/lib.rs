@@ -26,6 +26,7 @@ mod plugins;
 mod priority_classes;
 mod reinvocation;
 mod request_admission;
+mod rest_mapper;
 #[cfg(test)]
 mod testing;
 mod tolerations;
@@ -44,6 +45,7 @@ pub use plugins::{PLUGINS, PluginEntry};
 pub use priority_classes::{PriorityClass, PriorityClassLister, StoredPriorityClasses};
 pub use reinvocation::Reinvocation;
 pub use request_admission::RequestAdmission;
+pub use rest_mapper::{RestMapper, RestMapping, maps_to};
 
 use pintle_meta::Status;
 

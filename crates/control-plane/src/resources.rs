@@ -33,6 +33,7 @@ use pintle_server::{Documents, Metrics};
 
 use crate::access::Tokens;
 use crate::access::rbac::Roles;
+use crate::access::rest_mapper::ServedKinds;
 use crate::bootstrap;
 use crate::endpoints::Endpoints;
 use crate::error::no_resource;
@@ -94,7 +95,7 @@ impl ServedResources {
         let definition_statuses = status_client(stores, &config.settings, "apiextensions.k8s.io", name)
             .ok_or_else(no_resource(name))?;
         let definitions = definitions(stores, &config, definition_statuses.store().clone())?;
-        let admission = admission(stores, &config)?;
+        let admission = admission(stores, &config, ServedKinds::new(served, &definitions))?;
         let endpoints = Endpoints {
             resources: &stores.resources,
             kinds: &stores.kinds,
@@ -248,7 +249,7 @@ fn definitions(
     Ok(definitions)
 }
 
-fn admission(stores: &Stores, config: &ResourcesConfig) -> Result<Chain, Error> {
+fn admission(stores: &Stores, config: &ResourcesConfig, kinds: ServedKinds) -> Result<Chain, Error> {
     let phase = pintle_resources::field_labels::place("core/v1.Namespace", "status.phase")
         .ok_or_else(no_resource("namespaces with a phase"))?;
     let read = AdmissionStores::new(|path| stores.store(path));
@@ -260,6 +261,7 @@ fn admission(stores: &Stores, config: &ResourcesConfig) -> Result<Chain, Error> 
         clients: Clients { namespaces: stores.client("", "v1", "namespaces"), quota_status: quotas },
         configurations: config.admission_configurations.clone(),
         priority_classes: Arc::new(StoredPriorityClasses::new(stores.store("priorityclasses"))),
+        rest_mapper: Arc::new(kinds),
         authorizer: config.authorizer.clone(),
         features: config.features,
         toleration_seconds: config.toleration_seconds,

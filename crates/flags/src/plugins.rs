@@ -36,7 +36,7 @@ pub const ADMISSION_PLUGINS: &[AdmissionPlugin] = &[
     on("DefaultStorageClass"),
     on("StorageObjectInUseProtection").active(),
     on("PodGroupProtection"),
-    off("OwnerReferencesPermissionEnforcement"),
+    off("OwnerReferencesPermissionEnforcement").active(),
     on("PersistentVolumeClaimResize"),
     on("RuntimeClass").active(),
     on("CertificateApproval").active(),

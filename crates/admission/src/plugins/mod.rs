@@ -13,6 +13,7 @@ mod namespace_auto_provision;
 mod namespace_exists;
 mod namespace_lifecycle;
 mod node_restriction;
+mod owner_references_permission_enforcement;
 mod pod_node_selector;
 mod pod_toleration_restriction;
 mod pods;
@@ -80,6 +81,9 @@ pub const PLUGINS: &[PluginEntry] = &[
     off("ExtendedResourceToleration", |_| made(extended_resource_toleration::ExtendedResourceToleration)),
     on("StorageObjectInUseProtection", |_| {
         made(storage_object_in_use_protection::StorageObjectInUseProtection)
+    }),
+    off("OwnerReferencesPermissionEnforcement", |cluster| {
+        made(owner_references_permission_enforcement::OwnerReferencesPermissionEnforcement::new(cluster))
     }),
     on("RuntimeClass", |cluster| made(runtime_class::RuntimeClass::new(cluster))),
     on("CertificateApproval", |cluster| made(certificates::Approval::new(cluster))),

@@ -48,8 +48,6 @@ async fn a_control_that_is_not_there_is_named() {
         ("--encryption-provider-config=encryption.yaml", "encryption at rest (--encryption-provider-config)"),
         ("--audit-policy-file=policy.yaml", "auditing (--audit-policy-file)"),
         ("--audit-log-path=audit.log", "auditing (--audit-log-path)"),
-        ("--enable-admission-plugins=ImagePolicyWebhook", "the admission plugin ImagePolicyWebhook"),
-        ("--enable-admission-plugins=PodSecurity", "the admission plugin PodSecurity"),
     ] {
         let launch = Launch::new().arg(flag);
         let sentence = launch.fails().await;
