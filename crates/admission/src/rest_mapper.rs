@@ -22,3 +22,18 @@ pub trait RestMapper: Send + Sync + 'static {
 pub fn maps_to(kind: &str, of: &str) -> bool {
     kind == of || kind == of.to_lowercase() || kind.strip_suffix("List") == Some(of)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kind_stands_for_itself_its_list_and_its_lower_case() {
+        for kind in ["ReplicaSet", "replicaset", "ReplicaSetList"] {
+            assert!(maps_to(kind, "ReplicaSet"), "{kind}");
+        }
+        for kind in ["Replicaset", "replicasets", "replicasetlist", "List", ""] {
+            assert!(!maps_to(kind, "ReplicaSet"), "{kind}");
+        }
+    }
+}

@@ -12,14 +12,20 @@ use serde::de::IgnoredAny;
 
 const KIND: ConfigurationKind = ConfigurationKind {
     kind: "AdmissionConfiguration",
-    versions: &[
-        "apiserver.config.k8s.io/v1",
-        "apiserver.k8s.io/v1alpha1",
-        "apiserver.config.k8s.io/v1alpha1",
-    ],
+    versions: &["apiserver.config.k8s.io/v1", "apiserver.k8s.io/v1alpha1"],
     scheme: "pkg/server/options/admission.go:51",
     is_strict: true,
 };
+
+/// Kinds of other files that the reference's scheme has too, with their versions.
+const OTHER_KINDS: [(&str, &[&str]); 5] = [
+    ("AuthenticationConfiguration", &CONFIG_VERSIONS),
+    ("AuthorizationConfiguration", &CONFIG_VERSIONS),
+    ("EgressSelectorConfiguration", &["apiserver.k8s.io/v1alpha1"]),
+    ("EncryptionConfiguration", &["apiserver.config.k8s.io/v1"]),
+    ("TracingConfiguration", &CONFIG_VERSIONS),
+];
+const CONFIG_VERSIONS: [&str; 2] = ["apiserver.config.k8s.io/v1", "apiserver.config.k8s.io/v1alpha1"];
 
 /// Plugins whose configuration was the whole file, and the field by which such a file is recognized.
 const LEGACY: [(&str, &str); 2] =
@@ -61,7 +67,10 @@ pub fn configuration_sources<'n>(
     let mut plugins = plugins.into_iter();
     let read: AdmissionConfiguration = match KIND.decode(text) {
         Ok(read) => read,
-        Err(Error::OtherKind(_)) if is_legacy(text) => {
+        Err(Error::OtherKind(why)) if !is_legacy(text) => {
+            return Err(other_kind(text).map_or(why, |kind| format!("unexpected type: *apiserver.{kind}")));
+        }
+        Err(Error::OtherKind(_)) => {
             let legacy = plugins.filter(|name| LEGACY.iter().any(|(legacy, _)| legacy == name));
             return Ok(legacy.map(|name| (name, ConfigurationSource::File(path.to_owned()))).collect());
         }
@@ -96,6 +105,15 @@ fn embedded(text: &[u8]) -> Result<Vec<Option<Bytes>>, String> {
     entries
         .map(|entry| Ok(raw(&open(entry.as_raw().unwrap_or(b"{}"))?, "configuration").map(Bytes::from)))
         .collect()
+}
+
+/// Returns the kind of a file for something else.
+fn other_kind(text: &[u8]) -> Option<&'static str> {
+    let given = pintle_codec::kind::of_json(&yaml::to_json(text).ok()?).ok()?;
+    let mut known = OTHER_KINDS.iter();
+    let found =
+        known.find(|(kind, versions)| *kind == given.kind && versions.contains(&&*given.api_version()))?;
+    Some(found.0)
 }
 
 /// Reports whether a file is one of a single plugin, as before there was a kind.

@@ -86,6 +86,15 @@ fn anything_else_is_an_error() {
             "strict decoding error: unknown field \"plugins[0].foo\", duplicate field \"plugins[0].name\"",
         ),
         (&v1("[]").replace("\"plugins\"", "\"Plugins\""), "strict decoding error: unknown field \"Plugins\""),
+        (
+            "apiVersion: apiserver.config.k8s.io/v1alpha1\nkind: TracingConfiguration",
+            "unexpected type: *apiserver.TracingConfiguration",
+        ),
+        (
+            &versioned("apiserver.config.k8s.io/v1alpha1", "[]"),
+            "no kind \"AdmissionConfiguration\" is registered for version \"apiserver.config.k8s.io/v1alpha1\" in scheme \
+             \"pkg/server/options/admission.go:51\"",
+        ),
         ("a: b: c", "mapping values are not allowed in this context"),
     ] {
         let error = sources(text, &ALL).unwrap_err();

@@ -1,5 +1,7 @@
 //! `DenyServiceExternalIPs`: rejects new external IPs of services, by which their users could receive the traffic of others.
 
+use std::collections::HashSet;
+
 use async_trait::async_trait;
 use pintle_meta::Value;
 
@@ -23,16 +25,18 @@ impl Plugin for DenyServiceExternalIPs {
     }
 
     async fn validate(&self, attributes: &Attributes<'_>) -> Result<()> {
-        let ips = |service: Option<&'_ Value>| {
-            let ips = service.map(|service| service.items_at(&["spec", "externalIPs"]));
-            ips.unwrap_or_default().to_vec()
-        };
-        let (new, old) = (ips(attributes.object()), ips(attributes.old_object()));
-        if new.iter().all(|ip| old.contains(ip)) {
+        let new = attributes.object().map_or(&[][..], external_ips);
+        let old: HashSet<&str> =
+            attributes.old_object().map_or(&[][..], external_ips).iter().filter_map(Value::as_str).collect();
+        if new.iter().filter_map(Value::as_str).all(|ip| old.contains(ip)) {
             return Ok(());
         }
         Err(attributes.forbidden("Use of external IPs is denied by admission control"))
     }
+}
+
+fn external_ips(service: &Value) -> &[Value] {
+    service.items_at(&["spec", "externalIPs"])
 }
 
 #[cfg(test)]

@@ -41,7 +41,9 @@ impl Plugin for NamespaceAutoProvision {
         if attributes.request.dry_run || name.is_empty() || self.namespaces.cached(name).is_some() {
             return Ok(());
         }
-        let Some(client) = &self.client else { return Ok(()) };
+        // Loads the cache for the next request too, and spares a write that would fail.
+        let live = self.namespaces.live(name).await.map_err(|error| attributes.forbidden(&error.message))?;
+        let Some(client) = self.client.as_ref().filter(|_| live.is_none()) else { return Ok(()) };
         let json =
             format!(r#"{{"kind":"Namespace","apiVersion":"v1","metadata":{{"name":{}}}}}"#, quote(name));
         // One that another request has created in the meantime is as good.

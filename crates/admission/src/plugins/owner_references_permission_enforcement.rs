@@ -120,8 +120,8 @@ impl Plugin for OwnerReferencesPermissionEnforcement {
     }
 
     async fn validate(&self, attributes: &Attributes<'_>) -> Result<()> {
-        let owners = |object: Option<&Value>| object.map_or(&[][..], Value::owner_references).to_vec();
-        let (new, old) = (owners(attributes.object()), owners(attributes.old_object()));
+        let new = attributes.object().map_or(&[][..], Value::owner_references);
+        let old = attributes.old_object().map_or(&[][..], Value::owner_references);
         if new == old {
             return Ok(());
         }

@@ -8,6 +8,7 @@ use std::sync::{Mutex, PoisonError};
 
 use async_trait::async_trait;
 use pintle_meta::Status;
+use pintle_meta::field_path::aggregate;
 use pintle_runtime::Clock;
 
 use self::bucket::{Bucket, Rate};
@@ -99,12 +100,11 @@ impl Plugin for EventRateLimit {
             return Ok(());
         }
         // Each limit loses a token, also if another one is reached.
-        let mut reached: Vec<String> =
+        let reached: Vec<String> =
             self.limits.iter().filter_map(|limit| limit.accept(attributes, &self.clock).err()).collect();
-        reached.dedup();
         match reached.is_empty() {
             true => Ok(()),
-            false => Err(Box::new(Status::overloaded(pintle_meta::field_path::aggregate(&reached)))),
+            false => Err(Box::new(Status::overloaded(aggregate(&reached)))),
         }
     }
 }
