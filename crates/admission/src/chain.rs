@@ -1,6 +1,6 @@
 //! The plugins that are on, in order.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use pintle_auth::Authorizer;
@@ -52,11 +52,12 @@ pub struct Cluster {
     pub random: Random,
 }
 
-/// The resources that plugins write, in the server's own name and without admission. `None` where a resource is not served.
+/// The resources that plugins write, in the server's own name. `None` where a resource is not served.
 #[derive(Clone, Default)]
 pub struct Clients {
+    /// Namespaces, whose writes pass admission too.
     pub namespaces: Option<Client>,
-    /// The status of resource quotas.
+    /// The status of resource quotas, without admission.
     pub quota_status: Option<Client>,
 }
 
@@ -72,6 +73,30 @@ pub struct TolerationSeconds {
 pub struct Chain {
     plugins: Arc<[Arc<dyn Plugin>]>,
     observer: Option<Arc<dyn Observer>>,
+}
+
+/// A chain that is known later, for clients of its own plugins: they must not keep it alive.
+#[derive(Clone, Default)]
+pub struct LateChain(Arc<OnceLock<WeakChain>>);
+
+struct WeakChain {
+    plugins: Weak<[Arc<dyn Plugin>]>,
+    observer: Option<Arc<dyn Observer>>,
+}
+
+impl LateChain {
+    /// Sets the chain; only the first one counts.
+    pub fn set(&self, chain: &Chain) {
+        let weak = WeakChain { plugins: Arc::downgrade(&chain.plugins), observer: chain.observer.clone() };
+        // A second one would be an error of the caller, and the first is in use.
+        let _ = self.0.set(weak);
+    }
+
+    /// Returns the chain, which is there while one of its plugins runs; `None` before it is set.
+    pub fn chain(&self) -> Option<Chain> {
+        let weak = self.0.get()?;
+        Some(Chain { plugins: weak.plugins.upgrade()?, observer: weak.observer.clone() })
+    }
 }
 
 impl Chain {

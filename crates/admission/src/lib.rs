@@ -32,7 +32,7 @@ mod testing;
 mod tolerations;
 
 pub use attributes::{Attributes, Operation, Request, Target, Versioned};
-pub use chain::{Chain, Clients, Cluster, TolerationSeconds};
+pub use chain::{Chain, Clients, Cluster, LateChain, TolerationSeconds};
 pub use configuration::{ConfigurationSource, Configurations, configuration_sources};
 pub use conversion::{ObjectConversion, ServedVersions};
 pub use metrics::Metrics;

@@ -1,9 +1,9 @@
-//! `NamespaceAutoProvision`: creates the namespace of a new object.
+//! `NamespaceAutoProvision`: creates the namespace of a new object. The namespace passes admission as well.
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use pintle_meta::quote;
+use pintle_meta::{Reason, Status, quote};
 use pintle_registry::Client;
 
 use crate::Result;
@@ -42,13 +42,17 @@ impl Plugin for NamespaceAutoProvision {
             return Ok(());
         }
         // Loads the cache for the next request too, and spares a write that would fail.
-        let live = self.namespaces.live(name).await.map_err(|error| attributes.forbidden(&error.message))?;
+        let forbidden = |error: Box<Status>| match error.reason {
+            Reason::Forbidden => error,
+            _ => attributes.forbidden(&error.message),
+        };
+        let live = self.namespaces.live(name).await.map_err(forbidden)?;
         let Some(client) = self.client.as_ref().filter(|_| live.is_none()) else { return Ok(()) };
         let json =
             format!(r#"{{"kind":"Namespace","apiVersion":"v1","metadata":{{"name":{}}}}}"#, quote(name));
         // One that another request has created in the meantime is as good.
         let created = client.create_if_missing("", json.as_bytes()).await;
-        created.map(drop).map_err(|error| attributes.forbidden(&error.message))
+        created.map(drop).map_err(forbidden)
     }
 }
 

@@ -33,6 +33,15 @@ async fn a_namespace_is_there_when_an_object_is_created_in_it() {
 }
 
 #[tokio::test]
+async fn a_namespace_that_is_made_passes_admission() {
+    let server = start(Launch::new(), "NamespaceAutoProvision,AlwaysDeny").await;
+    let message = "namespaces \"fresh\" is forbidden: admission control is denying all modifications";
+    let answer = post(&server, &config_maps("fresh"), &config_map("a")).await;
+    answer.is_status(403, "Forbidden", message);
+    assert_eq!(server.admin().get("/api/v1/namespaces/fresh").await.code, 404);
+}
+
+#[tokio::test]
 async fn objects_are_not_created_in_missing_namespaces() {
     // Without NamespaceLifecycle, which would say the same.
     let launch = Launch::new()
