@@ -1,6 +1,6 @@
 //! The plugins that are on, in order.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use pintle_auth::Authorizer;
@@ -19,6 +19,7 @@ use crate::objects::{AdmissionStores, ObjectLister};
 use crate::observer::{AdmissionType, Observation, Observer};
 use crate::plugin::Plugin;
 use crate::priority_classes::PriorityClassLister;
+use crate::rest_mapper::RestMapper;
 use crate::{Result, plugins};
 
 /// The parts of a control plane that plugins are made of.
@@ -33,6 +34,8 @@ pub struct Cluster {
     /// The configuration of plugins, from `--admission-control-config-file`.
     pub configurations: Configurations,
     pub priority_classes: Arc<dyn PriorityClassLister>,
+    /// Finds the resources of kinds.
+    pub rest_mapper: Arc<dyn RestMapper>,
     /// For permissions that a request needs beside that of its verb.
     pub authorizer: Arc<dyn Authorizer>,
     pub features: Features,
@@ -49,11 +52,12 @@ pub struct Cluster {
     pub random: Random,
 }
 
-/// The resources that plugins write, in the server's own name and without admission. `None` where a resource is not served.
+/// The resources that plugins write, in the server's own name. `None` where a resource is not served.
 #[derive(Clone, Default)]
 pub struct Clients {
+    /// Namespaces, whose writes pass admission too.
     pub namespaces: Option<Client>,
-    /// The status of resource quotas.
+    /// The status of resource quotas, without admission.
     pub quota_status: Option<Client>,
 }
 
@@ -69,6 +73,30 @@ pub struct TolerationSeconds {
 pub struct Chain {
     plugins: Arc<[Arc<dyn Plugin>]>,
     observer: Option<Arc<dyn Observer>>,
+}
+
+/// A chain that is known later, for clients of its own plugins: they must not keep it alive.
+#[derive(Clone, Default)]
+pub struct LateChain(Arc<OnceLock<WeakChain>>);
+
+struct WeakChain {
+    plugins: Weak<[Arc<dyn Plugin>]>,
+    observer: Option<Arc<dyn Observer>>,
+}
+
+impl LateChain {
+    /// Sets the chain; only the first one counts.
+    pub fn set(&self, chain: &Chain) {
+        let weak = WeakChain { plugins: Arc::downgrade(&chain.plugins), observer: chain.observer.clone() };
+        // A second one would be an error of the caller, and the first is in use.
+        let _ = self.0.set(weak);
+    }
+
+    /// Returns the chain, which is there while one of its plugins runs; `None` before it is set.
+    pub fn chain(&self) -> Option<Chain> {
+        let weak = self.0.get()?;
+        Some(Chain { plugins: weak.plugins.upgrade()?, observer: weak.observer.clone() })
+    }
 }
 
 impl Chain {

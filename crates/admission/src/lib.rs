@@ -16,6 +16,7 @@ mod chain;
 mod configuration;
 mod conversion;
 mod default_class;
+mod lru;
 mod metrics;
 mod namespaces;
 mod notes;
@@ -26,13 +27,14 @@ mod plugins;
 mod priority_classes;
 mod reinvocation;
 mod request_admission;
+mod rest_mapper;
 #[cfg(test)]
 mod testing;
 mod tolerations;
 
 pub use attributes::{Attributes, Operation, Request, Target, Versioned};
-pub use chain::{Chain, Clients, Cluster, TolerationSeconds};
-pub use configuration::Configurations;
+pub use chain::{Chain, Clients, Cluster, LateChain, TolerationSeconds};
+pub use configuration::{ConfigurationSource, Configurations, configuration_sources};
 pub use conversion::{ObjectConversion, ServedVersions};
 pub use metrics::Metrics;
 pub use namespaces::{NamespaceLister, Phase, StoredNamespaces};
@@ -44,6 +46,7 @@ pub use plugins::{PLUGINS, PluginEntry};
 pub use priority_classes::{PriorityClass, PriorityClassLister, StoredPriorityClasses};
 pub use reinvocation::Reinvocation;
 pub use request_admission::RequestAdmission;
+pub use rest_mapper::{RestMapper, RestMapping, maps_to};
 
 use pintle_meta::Status;
 

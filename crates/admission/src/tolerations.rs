@@ -1,4 +1,4 @@
-//! Union of two lists of tolerations.
+//! Union of two lists of tolerations, and comparison with a list of allowed ones.
 
 use pintle_meta::Value;
 
@@ -14,6 +14,11 @@ pub(crate) fn merge(first: &[Value], second: &[Value]) -> Vec<Value> {
         }
     }
     merged
+}
+
+/// Reports whether each toleration is covered by one of `allowed`.
+pub(crate) fn are_allowed(tolerations: &[Value], allowed: &[Value]) -> bool {
+    tolerations.iter().all(|toleration| allowed.iter().any(|wide| covers(wide, toleration)))
 }
 
 /// Reports whether `wide` tolerates every taint that `narrow` tolerates, for at least as long, by the reference's rules: it takes

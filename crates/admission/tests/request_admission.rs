@@ -7,8 +7,8 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use pintle_admission::{
     AdmissionStores, AdmissionType, Attributes, Chain, Clients, Cluster, Configurations, Notes, Observation,
-    Observer, Operation, PLUGINS, Phase, Plugin, Request, RequestAdmission, Result, StoredNamespaces,
-    StoredObjects, StoredPriorityClasses, Target, TolerationSeconds,
+    Observer, Operation, PLUGINS, Phase, Plugin, Request, RequestAdmission, RestMapper, RestMapping, Result,
+    StoredNamespaces, StoredObjects, StoredPriorityClasses, Target, TolerationSeconds,
 };
 use pintle_auth::authorizer::PrivilegedGroup;
 use pintle_cache::{Feed, Limits};
@@ -80,6 +80,7 @@ fn cluster(namespaces: Arc<Store>, phase: usize) -> Cluster {
         clients: Clients::default(),
         configurations: Configurations::default(),
         priority_classes: Arc::new(StoredPriorityClasses::new(None)),
+        rest_mapper: Arc::new(NoKinds),
         authorizer: Arc::new(PrivilegedGroup),
         features: Features::all(),
         toleration_seconds: TolerationSeconds { not_ready: 300, unreachable: 300 },
@@ -89,6 +90,29 @@ fn cluster(namespaces: Arc<Store>, phase: usize) -> Cluster {
         spawner: Tasks::new().spawner(),
         clock: Clock::system(),
         random: Random::system(),
+    }
+}
+
+/// Returns the configurations of plugins that cannot do without, and the file that one of them names.
+fn configurations() -> (Configurations, tempfile::NamedTempFile) {
+    let kubeconfig = tempfile::NamedTempFile::new().unwrap();
+    let config = "{clusters: [{name: a, cluster: {server: 'http://127.0.0.1:1'}}], users: [{name: a, user: {}}], \
+                  contexts: [{name: a, context: {cluster: a, user: a}}], current-context: a}";
+    std::fs::write(&kubeconfig, config).unwrap();
+    let images = format!("imagePolicy: {{kubeConfigFile: {}}}", kubeconfig.path().display());
+    let events = "apiVersion: eventratelimit.admission.k8s.io/v1alpha1\nkind: Configuration\n\
+                  limits: [{type: Server, qps: 1, burst: 1}]";
+    let entry = |plugin: &str, text: &str| (plugin.to_owned(), Bytes::from(text.to_owned()));
+    let configurations = [entry("ImagePolicyWebhook", &images), entry("EventRateLimit", events)];
+    (Configurations::new(configurations), kubeconfig)
+}
+
+struct NoKinds;
+
+#[async_trait]
+impl RestMapper for NoKinds {
+    async fn mapping(&self, _: &GroupVersionKind) -> Option<RestMapping> {
+        None
     }
 }
 
@@ -338,6 +362,8 @@ async fn the_command_line_and_the_documentation_have_every_plugin() {
     let active: Vec<_> = active.map(|plugin| (plugin.name, plugin.on)).collect();
     let made: Vec<_> = PLUGINS.iter().map(|plugin| (plugin.name, plugin.on_by_default)).collect();
     assert_eq!(made, active, "pintle_flags::ADMISSION_PLUGINS has the same, in the same order");
+    let (configurations, _kubeconfig) = configurations();
+    let cluster = Cluster { configurations, ..cluster };
     let chain = Chain::named(PLUGINS.iter().map(|plugin| plugin.name), &cluster).unwrap();
     assert!(
         chain.names().eq(PLUGINS.iter().map(|plugin| plugin.name)),

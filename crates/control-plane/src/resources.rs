@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use pintle_admission::{
-    AdmissionStores, Chain, Clients, Cluster, Configurations, StoredNamespaces, StoredObjects,
-    StoredPriorityClasses, TolerationSeconds,
+    AdmissionStores, Chain, Clients, Cluster, Configurations, LateChain, ObjectConversion, Request,
+    RequestAdmission, ServedVersions, StoredNamespaces, StoredObjects, StoredPriorityClasses, Target,
+    TolerationSeconds,
 };
-use pintle_auth::Authorizer;
 use pintle_auth::authorizer::rbac::Escalation;
+use pintle_auth::{Authorizer, User};
 use pintle_cache::Pool;
 use pintle_codec::negotiate::Encoding;
 use pintle_controllers::{Controller, DefaultServiceAccounts, Runtime, ServiceRepair, SystemNamespaces};
@@ -17,6 +18,7 @@ use pintle_discovery::GroupVersion;
 use pintle_extensions::conversion::WebhookEnvironment;
 use pintle_extensions::{DefinitionController, Definitions, DefinitionsConfig, StoredAs};
 use pintle_features::{Feature, Features};
+use pintle_meta::gvk::GroupVersionResource;
 use pintle_meta::shards::ShardParser;
 use pintle_metrics::Registry;
 use pintle_outbound::egress::Selector;
@@ -33,6 +35,7 @@ use pintle_server::{Documents, Metrics};
 
 use crate::access::Tokens;
 use crate::access::rbac::Roles;
+use crate::access::rest_mapper::ServedKinds;
 use crate::bootstrap;
 use crate::endpoints::Endpoints;
 use crate::error::no_resource;
@@ -94,7 +97,7 @@ impl ServedResources {
         let definition_statuses = status_client(stores, &config.settings, "apiextensions.k8s.io", name)
             .ok_or_else(no_resource(name))?;
         let definitions = definitions(stores, &config, definition_statuses.store().clone())?;
-        let admission = admission(stores, &config)?;
+        let admission = admission(stores, &config, ServedKinds::new(served, &definitions))?;
         let endpoints = Endpoints {
             resources: &stores.resources,
             kinds: &stores.kinds,
@@ -248,18 +251,20 @@ fn definitions(
     Ok(definitions)
 }
 
-fn admission(stores: &Stores, config: &ResourcesConfig) -> Result<Chain, Error> {
+fn admission(stores: &Stores, config: &ResourcesConfig, kinds: ServedKinds) -> Result<Chain, Error> {
     let phase = pintle_resources::field_labels::place("core/v1.Namespace", "status.phase")
         .ok_or_else(no_resource("namespaces with a phase"))?;
     let read = AdmissionStores::new(|path| stores.store(path));
+    let late = LateChain::default();
     let quotas = status_client(stores, &config.settings, "", "resourcequotas");
     let cluster = Cluster {
         namespaces: Arc::new(StoredNamespaces::new(stores.require_store("namespaces")?, phase)),
         objects: Arc::new(StoredObjects::new(read.clone())),
         stores: read,
-        clients: Clients { namespaces: stores.client("", "v1", "namespaces"), quota_status: quotas },
+        clients: Clients { namespaces: admitted_namespaces(stores, late.clone()), quota_status: quotas },
         configurations: config.admission_configurations.clone(),
         priority_classes: Arc::new(StoredPriorityClasses::new(stores.store("priorityclasses"))),
+        rest_mapper: Arc::new(kinds),
         authorizer: config.authorizer.clone(),
         features: config.features,
         toleration_seconds: config.toleration_seconds,
@@ -274,7 +279,29 @@ fn admission(stores: &Stores, config: &ResourcesConfig) -> Result<Chain, Error> 
     let chain = Chain::named(config.admission_plugins.iter().copied(), &cluster).map_err(Error::Admission)?;
     let names: Vec<&str> = chain.names().collect();
     tracing::info!("Loaded {} admission plugin(s) in the following order: {}.", names.len(), names.join(","));
-    Ok(chain.with_observer(Arc::new(metrics)))
+    let chain = chain.with_observer(Arc::new(metrics));
+    late.set(&chain);
+    Ok(chain)
+}
+
+/// Returns a client of namespaces whose writes pass a chain that is made later.
+fn admitted_namespaces(stores: &Stores, chain: LateChain) -> Option<Client> {
+    let (client, served) = (stores.client("", "v1", "namespaces")?, stores.served("", "v1", "namespaces")?);
+    let resource = GroupVersionResource::new("", "v1", "namespaces");
+    let target = Arc::new(Target { kind: served.kind().clone(), resource, subresource: String::new() });
+    let user = Arc::new(User::api_server());
+    let conversion: Arc<dyn ObjectConversion> = Arc::new(ServedVersions::new([served]));
+    Some(client.admitted_by(Arc::new(move |namespace: &str, name: &str| {
+        let request = Request {
+            target: target.clone(),
+            namespace: namespace.into(),
+            name: name.into(),
+            user: user.clone(),
+            conversion: Some(conversion.clone()),
+            ..Request::default()
+        };
+        Box::new(RequestAdmission::new(chain.chain().unwrap_or_default(), request)) as _
+    })))
 }
 
 /// Gives the allocations of cluster IPs and node ports the stores that they are kept in.

@@ -8,6 +8,7 @@ use bytes::Bytes;
 use pintle_definitions::definition::structural_errors;
 use pintle_discovery::{Contribution, Custom, CustomVersion, Publisher, Schemas};
 use pintle_meta::Value;
+use pintle_meta::gvk::GroupVersion;
 use pintle_registry::{Reflect, Store};
 
 use crate::conditions::TakenNames;
@@ -127,6 +128,23 @@ impl DefinitionIndex {
 
     pub(crate) fn get(&self, name: &str) -> Option<Arc<Definition>> {
         self.by_name.get(name).cloned()
+    }
+
+    /// Returns the plural of the resource that serves a kind in a version, and whether it is namespaced.
+    pub(crate) fn resource_of_kind(
+        &self,
+        version: &GroupVersion,
+        is_kind: impl Fn(&str) -> bool,
+    ) -> Option<(String, bool)> {
+        let mut known = self.by_name.values().map(|found| &found.summary);
+        let found = known.find(|summary| {
+            let mut versions = summary.versions.iter();
+            summary.group == version.group
+                && summary.established
+                && is_kind(&summary.accepted.kind)
+                && versions.any(|known| known.served && known.name == version.version)
+        })?;
+        Some((found.accepted.plural.clone(), found.namespaced))
     }
 
     pub(crate) fn prefixes(&self) -> Vec<(String, String, Bytes)> {

@@ -38,6 +38,7 @@ use bytes::Bytes;
 use pintle_cache::Feed;
 use pintle_discovery::{Contribution, GroupSource, Publisher};
 use pintle_meta::Value;
+use pintle_meta::gvk::GroupVersion;
 use pintle_registry::{Mirror, Result, Store, StorePolicy};
 use pintle_runtime::Clock;
 use pintle_schema::Resources;
@@ -131,6 +132,16 @@ impl Definitions {
     /// Group, resource and the beginning of the keys of all custom resources.
     pub fn prefixes(&self) -> Vec<(String, String, Bytes)> {
         self.mirror.read(DefinitionIndex::prefixes)
+    }
+
+    /// Returns the resource that serves a kind in a version, and whether it is namespaced. `is_kind` recognizes the kind.
+    pub async fn resource_of_kind(
+        &self,
+        version: &GroupVersion,
+        is_kind: impl Fn(&str) -> bool,
+    ) -> Option<(String, bool)> {
+        self.ready().await.ok()?;
+        self.mirror.read(|index| index.resource_of_kind(version, is_kind))
     }
 
     pub(crate) fn clock(&self) -> &Clock {

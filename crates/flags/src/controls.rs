@@ -49,6 +49,7 @@ fn is_missing(plugin: &&AdmissionPlugin) -> bool {
 mod tests {
     use std::ffi::OsString;
 
+    use super::*;
     use crate::{CommandLine, Error, Parsed, command_line};
 
     fn run(args: &[&str]) -> Result<Parsed, Error> {
@@ -62,6 +63,10 @@ mod tests {
         run(args).expect("valid flags").missing_controls()
     }
 
+    fn refusal(what: &str) -> String {
+        format!("this version of Pintle does not have {what}; remove it from the flags to start without it")
+    }
+
     #[test]
     fn a_control_that_was_asked_for_and_is_not_there_is_named() {
         for (flag, what) in [
@@ -69,32 +74,28 @@ mod tests {
             ("--audit-policy-file=/p.yaml", "auditing (--audit-policy-file)"),
             ("--audit-log-path=-", "auditing (--audit-log-path)"),
             ("--audit-webhook-config-file=/w.yaml", "auditing (--audit-webhook-config-file)"),
-            (
-                "--admission-control-config-file=/a.yaml",
-                "configuration of admission plugins (--admission-control-config-file)",
-            ),
-            (
-                "--enable-admission-plugins=NodeRestriction,AlwaysPullImages",
-                "the admission plugin AlwaysPullImages (--enable-admission-plugins)",
-            ),
-            // On by default, and asked for by name all the same.
-            (
-                "--enable-admission-plugins=MutatingAdmissionPolicy",
-                "the admission plugin MutatingAdmissionPolicy (--enable-admission-plugins)",
-            ),
-            ("--admission-control=ResourceQuota", "the admission plugin ResourceQuota (--admission-control)"),
         ] {
-            let sentence = format!(
-                "this version of Pintle does not have {what}; remove it from the flags to start without it"
-            );
+            let sentence = refusal(what);
             assert_eq!(missing(&[flag]), Some(sentence), "{flag}");
             // It is refused, not warned about as well.
             assert_eq!(run(&[flag]).unwrap().warnings(), Vec::<String>::new(), "{flag}");
         }
-        let both = missing(&["--audit-log-path=/a", "--enable-admission-plugins=ResourceQuota,LimitRanger"]);
-        let both = both.expect("two flags");
-        for part in ["auditing (--audit-log-path), ", "plugin ResourceQuota (", "plugin LimitRanger ("] {
+        let both =
+            missing(&["--audit-log-path=/a", "--encryption-provider-config=/e.yaml"]).expect("two flags");
+        for part in ["auditing (--audit-log-path)", "encryption at rest (--encryption-provider-config)", ", "]
+        {
             assert!(both.contains(part), "{both}");
+        }
+    }
+
+    #[test]
+    fn a_plugin_that_was_asked_for_and_is_not_there_is_named() {
+        for plugin in ADMISSION_PLUGINS.iter().filter(is_missing) {
+            for flag in PLUGIN_LISTS {
+                let named = format!("--{flag}={}", plugin.name);
+                let what = format!("the admission plugin {} (--{flag})", plugin.name);
+                assert_eq!(missing(&[&named]), Some(refusal(&what)));
+            }
         }
     }
 
@@ -108,7 +109,7 @@ mod tests {
                 "--audit-log-path=",
                 "--audit-policy-file=",
                 "--encryption-provider-config=",
-                "--admission-control-config-file=",
+                "--admission-control-config-file=/a.yaml",
                 "--tracing-config-file=/t.yaml",
                 "--allow-privileged=true",
                 "--kubelet-certificate-authority=/ca.crt",
@@ -128,17 +129,13 @@ mod tests {
 
     #[test]
     fn default_plugins_that_are_not_there_are_known_by_name() {
-        let default = run(&[]).unwrap().missing_plugins();
-        assert!(
-            default.contains(&"MutatingAdmissionPolicy") && default.contains(&"ValidatingAdmissionWebhook"),
-            "{default:?}"
-        );
-        assert!(
-            !default.contains(&"NamespaceLifecycle") && !default.contains(&"AlwaysPullImages"),
-            "{default:?}"
-        );
-        let fewer = run(&["--disable-admission-plugins=MutatingAdmissionPolicy"]).unwrap().missing_plugins();
-        assert_eq!(fewer.len(), default.len() - 1);
+        let absent = ADMISSION_PLUGINS.iter().filter(|plugin| plugin.on).filter(is_missing);
+        let absent: Vec<&str> = absent.map(|plugin| plugin.name).collect();
+        assert_eq!(run(&[]).unwrap().missing_plugins(), absent);
+        for name in &absent {
+            let fewer = run(&[&format!("--disable-admission-plugins={name}")]).unwrap().missing_plugins();
+            assert!(!fewer.contains(name) && fewer.len() == absent.len() - 1, "{fewer:?}");
+        }
         assert_eq!(run(&["--admission-control=Priority"]).unwrap().missing_plugins(), Vec::<&str>::new());
     }
 }

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use http::HeaderValue;
-use pintle_admission::Configurations;
 use pintle_control_plane::{
     ApiConfig, ApiGroupsConfig, Config, HealthConfig, RequestConfig, ShutdownConfig, StorageConfig,
     kubernetes_version,
@@ -25,7 +24,7 @@ use crate::external_signer::ExternalSigner;
 use crate::log_check::LogCheck;
 use crate::options::Options;
 use crate::storage::Storage;
-use crate::{addresses, authentication, egress, service_accounts, snapshot};
+use crate::{addresses, admission, authentication, egress, service_accounts, snapshot};
 
 /// Everything that was opened and read for a control plane.
 pub(crate) struct Parts<'a> {
@@ -86,7 +85,7 @@ pub(crate) fn complete(parts: Parts<'_>) -> anyhow::Result<Config> {
         authorization: Box::new(move |cluster| Ok(authorization.authorizer(cluster)?)),
         requests,
         storage: storage_config(options, storage, egress::etcd(egress.as_ref())),
-        api: api(flags, options),
+        api: api(flags, options)?,
         network: addresses::network(options, listening, egress)?,
         health: HealthConfig {
             checks: vec![HealthCheck::new("log", LogCheck::start(parts.logging.clone(), &spawner))],
@@ -125,16 +124,20 @@ fn storage_config(
     }
 }
 
-fn api(flags: &Parsed, options: &Options) -> ApiConfig {
-    ApiConfig {
+fn api(flags: &Parsed, options: &Options) -> anyhow::Result<ApiConfig> {
+    let plugins = &options.api.admission_plugins;
+    Ok(ApiConfig {
         groups: ApiGroupsConfig {
             runtime_config: flags.pairs("runtime-config").clone(),
             release: flags.emulated_release(),
             forward: flags.bool("emulation-forward-compatible"),
             forward_by_name: flags.bool("runtime-config-emulation-forward-compatible"),
         },
-        admission_plugins: options.api.admission_plugins.clone(),
-        admission_configurations: Configurations::default(),
+        admission_plugins: plugins.clone(),
+        admission_configurations: admission::configurations(
+            options.api.admission_config.as_deref(),
+            plugins,
+        )?,
         missing_plugins: Unenforced::plugins(&flags.missing_plugins()),
         toleration_seconds: options.api.toleration_seconds,
         event_ttl: options.api.event_ttl,
@@ -142,7 +145,7 @@ fn api(flags: &Parsed, options: &Options) -> ApiConfig {
         delete_workers: options.api.delete_workers,
         min_request_timeout: options.api.min_request_timeout,
         has_logs: flags.bool("enable-logs-handler"),
-    }
+    })
 }
 
 /// Returns the endpoint of snapshots, which only the embedded store has.

@@ -3,6 +3,7 @@
 mod access;
 mod addresses;
 mod admin;
+mod admission;
 mod authentication;
 mod banner;
 mod certificates;

@@ -80,6 +80,8 @@ pub(crate) struct ServiceAccountOptions {
 pub(crate) struct ApiOptions {
     /// By name, in the order in which they are called.
     pub(crate) admission_plugins: Vec<&'static str>,
+    /// The file with the configuration of admission plugins.
+    pub(crate) admission_config: Option<PathBuf>,
     /// The tolerations of pods that have none for nodes that are not ready or unreachable.
     pub(crate) toleration_seconds: TolerationSeconds,
     /// The encoding of new values of built-in kinds.
@@ -208,6 +210,7 @@ fn api(flags: &Parsed) -> ApiOptions {
     let positive = |name: &str| u64::try_from(flags.int(name)).unwrap_or(0);
     ApiOptions {
         admission_plugins: flags.admission_plugins().collect(),
+        admission_config: path(flags, "admission-control-config-file"),
         toleration_seconds: TolerationSeconds {
             not_ready: flags.int("default-not-ready-toleration-seconds"),
             unreachable: flags.int("default-unreachable-toleration-seconds"),

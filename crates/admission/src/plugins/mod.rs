@@ -1,20 +1,32 @@
 //! The built-in plugins, one file or folder each, and the table of them.
 
 mod always;
+mod always_pull_images;
 mod certificates;
 mod default_ingress_class;
 mod default_storage_class;
 mod default_toleration_seconds;
+mod deny_service_external_ips;
+mod event_rate_limit;
+mod extended_resource_toleration;
+mod image_policy_webhook;
 mod job_validation;
+mod limit_pod_hard_anti_affinity_topology;
+mod namespace_auto_provision;
+mod namespace_exists;
 mod namespace_lifecycle;
 mod node_declared_feature_validator;
 mod node_restriction;
+mod owner_references_permission_enforcement;
 mod persistent_volume_claim_resize;
 mod pod_group_protection;
 mod pod_group_workload_exists;
+mod pod_node_selector;
 mod pod_resize_validator;
 mod pod_security;
+mod pod_toleration_restriction;
 mod pod_topology_labels;
+mod pods;
 mod priority;
 mod runtime_class;
 mod service_account;
@@ -63,21 +75,39 @@ fn with<P: Plugin>(
 /// are missing; a test compares the two.
 pub const PLUGINS: &[PluginEntry] = &[
     off("AlwaysAdmit", |_| made(always::Admit)),
+    off("NamespaceAutoProvision", |cluster| {
+        made(namespace_auto_provision::NamespaceAutoProvision::new(cluster))
+    }),
     on("NamespaceLifecycle", |cluster| made(namespace_lifecycle::NamespaceLifecycle::new(cluster))),
+    off("NamespaceExists", |cluster| made(namespace_exists::NamespaceExists::new(cluster))),
+    off("LimitPodHardAntiAffinityTopology", |_| {
+        made(limit_pod_hard_anti_affinity_topology::LimitPodHardAntiAffinityTopology)
+    }),
     on("ServiceAccount", |cluster| made(service_account::ServiceAccount::new(cluster))),
     off("NodeRestriction", |cluster| made(node_restriction::NodeRestriction::new(cluster))),
     on("TaintNodesByCondition", |_| made(taint_nodes_by_condition::TaintNodesByCondition)),
+    off("AlwaysPullImages", |_| made(always_pull_images::AlwaysPullImages)),
+    off("ImagePolicyWebhook", |cluster| made(image_policy_webhook::ImagePolicyWebhook::new(cluster)?)),
     on("PodSecurity", |cluster| made(pod_security::PodSecurity::new(cluster)?)),
+    off("PodNodeSelector", |cluster| made(pod_node_selector::PodNodeSelector::new(cluster)?)),
     on("Priority", |cluster| made(priority::Priority::new(cluster))),
     on("DefaultTolerationSeconds", |cluster| {
         made(default_toleration_seconds::DefaultTolerationSeconds::new(cluster))
     }),
+    off("PodTolerationRestriction", |cluster| {
+        made(pod_toleration_restriction::PodTolerationRestriction::new(cluster)?)
+    }),
+    off("EventRateLimit", |cluster| made(event_rate_limit::EventRateLimit::new(cluster)?)),
+    off("ExtendedResourceToleration", |_| made(extended_resource_toleration::ExtendedResourceToleration)),
     on("DefaultStorageClass", |cluster| made(default_storage_class::DefaultStorageClass::new(cluster))),
     on("StorageObjectInUseProtection", |_| {
         made(storage_object_in_use_protection::StorageObjectInUseProtection)
     }),
     on("PodGroupProtection", |cluster| {
         with(cluster, Feature::GenericWorkload, |_| pod_group_protection::PodGroupProtection)
+    }),
+    off("OwnerReferencesPermissionEnforcement", |cluster| {
+        made(owner_references_permission_enforcement::OwnerReferencesPermissionEnforcement::new(cluster))
     }),
     on("PersistentVolumeClaimResize", |cluster| {
         made(persistent_volume_claim_resize::PersistentVolumeClaimResize::new(cluster))
@@ -90,6 +120,7 @@ pub const PLUGINS: &[PluginEntry] = &[
     }),
     on("CertificateSubjectRestriction", |_| made(certificates::SubjectRestriction)),
     on("DefaultIngressClass", |cluster| made(default_ingress_class::DefaultIngressClass::new(cluster))),
+    off("DenyServiceExternalIPs", |_| made(deny_service_external_ips::DenyServiceExternalIPs)),
     on("PodTopologyLabels", |cluster| {
         with(cluster, Feature::PodTopologyLabelsAdmission, pod_topology_labels::PodTopologyLabels::new)
     }),

@@ -8,6 +8,7 @@ use bytes::Bytes;
 use pintle_auth::authorizer::AlwaysAllow;
 use pintle_cache::{Feed, Limits};
 use pintle_features::Features;
+use pintle_meta::gvk::GroupVersionKind;
 use pintle_meta::quote;
 use pintle_metrics::Registry;
 use pintle_outbound::services::{Address, Resolver};
@@ -21,6 +22,7 @@ use crate::configuration::Configurations;
 use crate::namespaces::StoredNamespaces;
 use crate::objects::{AdmissionStores, Resource, StoredObjects};
 use crate::priority_classes::StoredPriorityClasses;
+use crate::rest_mapper::{RestMapper, RestMapping};
 
 /// Stores whose objects are untyped, and a [`Cluster`] that reads them.
 pub(crate) struct TestCluster {
@@ -47,6 +49,15 @@ struct NoServices;
 impl Resolver for NoServices {
     async fn resolve(&self, _: &str, name: &str, _: u16) -> Result<Address, String> {
         Err(format!("service {} not found", quote(name)))
+    }
+}
+
+struct NoKinds;
+
+#[async_trait]
+impl RestMapper for NoKinds {
+    async fn mapping(&self, _: &GroupVersionKind) -> Option<RestMapping> {
+        None
     }
 }
 
@@ -92,6 +103,7 @@ impl TestCluster {
             clients: Clients::default(),
             configurations: Configurations::default(),
             priority_classes: Arc::new(StoredPriorityClasses::new(None)),
+            rest_mapper: Arc::new(NoKinds),
             authorizer: Arc::new(AlwaysAllow),
             features: Features::default(),
             toleration_seconds: TolerationSeconds { not_ready: 300, unreachable: 300 },

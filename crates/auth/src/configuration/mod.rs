@@ -23,7 +23,7 @@ pub enum Error {
 }
 
 /// Reads YAML or JSON that says its kind.
-fn read<T: DeserializeOwned>(text: &[u8], kind: &str) -> Result<T, Error> {
+fn read<T: DeserializeOwned>(text: &[u8], kind: &'static str) -> Result<T, Error> {
     if text.is_empty() {
         return Err(Error::Read("empty config data".into()));
     }

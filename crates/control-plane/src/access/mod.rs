@@ -6,6 +6,7 @@ mod node;
 pub(crate) mod params;
 pub(crate) mod pod_certificates;
 pub(crate) mod rbac;
+pub(crate) mod rest_mapper;
 mod service_accounts;
 mod tokens;
 

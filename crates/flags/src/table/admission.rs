@@ -26,7 +26,7 @@ pub(super) const FLAGS: &[Flag] = &[
     )
     .active(),
     flag("admission-control-config-file", String, "", "File with the configuration of admission plugins.")
-        .control("configuration of admission plugins"),
+        .active(),
     flag(
         "default-not-ready-toleration-seconds",
         Int,

@@ -299,6 +299,7 @@ fn audit_backends_are_checked_when_on() {
 #[test]
 fn admission_plugins_and_api_groups_must_exist() {
     check(&[
+        (&["--admission-control=Nope"], "admission-control plugin \"Nope\" is unknown"),
         (&["--enable-admission-plugins=Nope"], "enable-admission-plugins plugin \"Nope\" is unknown"),
         (&["--disable-admission-plugins=Nope"], "disable-admission-plugins plugin \"Nope\" is unknown"),
         (

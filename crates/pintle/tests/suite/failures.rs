@@ -48,12 +48,6 @@ async fn a_control_that_is_not_there_is_named() {
         ("--encryption-provider-config=encryption.yaml", "encryption at rest (--encryption-provider-config)"),
         ("--audit-policy-file=policy.yaml", "auditing (--audit-policy-file)"),
         ("--audit-log-path=audit.log", "auditing (--audit-log-path)"),
-        ("--enable-admission-plugins=ImagePolicyWebhook", "the admission plugin ImagePolicyWebhook"),
-        (
-            "--enable-admission-plugins=MutatingAdmissionPolicy",
-            "the admission plugin MutatingAdmissionPolicy",
-        ),
-        ("--admission-control-config-file=a.yaml", "configuration of admission plugins"),
     ] {
         let launch = Launch::new().arg(flag);
         let sentence = launch.fails().await;

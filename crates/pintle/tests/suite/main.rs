@@ -37,6 +37,7 @@ mod logging;
 mod node;
 mod oidc;
 mod old_pages;
+mod optional_plugins;
 mod overload;
 mod pages;
 mod plain_http;
