@@ -82,7 +82,10 @@ mod tests {
                 "--enable-admission-plugins=PodSecurity",
                 "the admission plugin PodSecurity (--enable-admission-plugins)",
             ),
-            ("--admission-control=ResourceQuota", "the admission plugin ResourceQuota (--admission-control)"),
+            (
+                "--admission-control=ImagePolicyWebhook",
+                "the admission plugin ImagePolicyWebhook (--admission-control)",
+            ),
         ] {
             let sentence = format!(
                 "this version of Pintle does not have {what}; remove it from the flags to start without it"
@@ -91,9 +94,10 @@ mod tests {
             // It is refused, not warned about as well.
             assert_eq!(run(&[flag]).unwrap().warnings(), Vec::<String>::new(), "{flag}");
         }
-        let both = missing(&["--audit-log-path=/a", "--enable-admission-plugins=ResourceQuota,LimitRanger"]);
+        let both =
+            missing(&["--audit-log-path=/a", "--enable-admission-plugins=ImagePolicyWebhook,PodSecurity"]);
         let both = both.expect("two flags");
-        for part in ["auditing (--audit-log-path), ", "plugin ResourceQuota (", "plugin LimitRanger ("] {
+        for part in ["auditing (--audit-log-path), ", "plugin ImagePolicyWebhook (", "plugin PodSecurity ("] {
             assert!(both.contains(part), "{both}");
         }
     }

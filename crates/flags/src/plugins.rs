@@ -20,7 +20,7 @@ pub const ADMISSION_PLUGINS: &[AdmissionPlugin] = &[
     on("NamespaceLifecycle").active(),
     off("NamespaceExists"),
     off("LimitPodHardAntiAffinityTopology"),
-    on("LimitRanger"),
+    on("LimitRanger").active(),
     on("ServiceAccount").active(),
     off("NodeRestriction").active(),
     on("TaintNodesByCondition").active(),

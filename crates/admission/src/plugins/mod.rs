@@ -3,6 +3,7 @@
 mod always;
 mod certificates;
 mod default_toleration_seconds;
+mod limit_ranger;
 mod namespace_lifecycle;
 mod node_restriction;
 mod priority;
@@ -45,6 +46,7 @@ fn made(plugin: impl Plugin) -> Result<Option<Arc<dyn Plugin>>, String> {
 pub const PLUGINS: &[PluginEntry] = &[
     off("AlwaysAdmit", |_| made(always::Admit)),
     on("NamespaceLifecycle", |cluster| made(namespace_lifecycle::NamespaceLifecycle::new(cluster))),
+    on("LimitRanger", |cluster| made(limit_ranger::LimitRanger::new(cluster))),
     on("ServiceAccount", |cluster| made(service_account::ServiceAccount::new(cluster))),
     off("NodeRestriction", |cluster| made(node_restriction::NodeRestriction::new(cluster))),
     on("TaintNodesByCondition", |_| made(taint_nodes_by_condition::TaintNodesByCondition)),

@@ -32,16 +32,6 @@ fn objects() -> Vec<(String, Value, &'static str)> {
     let label = json!({"name": "guarded", "labels": {"pod-security.kubernetes.io/enforce": "restricted"}});
     vec![
         (
-            "/api/v1/namespaces/default/limitranges".into(),
-            json!({"metadata": named("l"), "spec": {"limits": [{"type": "Container", "max": {"cpu": "1"}}]}}),
-            "this server does not enforce LimitRanges yet",
-        ),
-        (
-            "/api/v1/namespaces/default/resourcequotas".into(),
-            json!({"metadata": named("q"), "spec": {"hard": {"pods": "1"}}}),
-            "this server does not enforce ResourceQuotas yet",
-        ),
-        (
             "/api/v1/namespaces".into(),
             json!({"metadata": label}),
             "this server does not enforce Pod Security Standards yet",
