@@ -23,6 +23,7 @@ pub enum Resource {
     PersistentVolumeClaim,
     Pod,
     PodGroup,
+    ResourceClaim,
     ResourceQuota,
     RuntimeClass,
     ServiceAccount,
@@ -32,7 +33,7 @@ pub enum Resource {
 }
 
 impl Resource {
-    pub const ALL: [Resource; 17] = [
+    pub const ALL: [Resource; 18] = [
         Resource::CsiDriver,
         Resource::DeviceClass,
         Resource::IngressClass,
@@ -44,6 +45,7 @@ impl Resource {
         Resource::PersistentVolumeClaim,
         Resource::Pod,
         Resource::PodGroup,
+        Resource::ResourceClaim,
         Resource::ResourceQuota,
         Resource::RuntimeClass,
         Resource::ServiceAccount,
@@ -66,6 +68,7 @@ impl Resource {
             Resource::PersistentVolumeClaim => "persistentvolumeclaims",
             Resource::Pod => "pods",
             Resource::PodGroup => "podgroups",
+            Resource::ResourceClaim => "resourceclaims",
             Resource::ResourceQuota => "resourcequotas",
             Resource::RuntimeClass => "runtimeclasses",
             Resource::ServiceAccount => "serviceaccounts",
@@ -91,6 +94,7 @@ impl Resource {
             Resource::PersistentVolumeClaim => ("", "persistentvolumeclaim"),
             Resource::Pod => ("", "pod"),
             Resource::PodGroup => ("scheduling.k8s.io", "podgroup"),
+            Resource::ResourceClaim => ("resource.k8s.io", "resourceclaim"),
             Resource::ResourceQuota => ("", "resourcequota"),
             Resource::RuntimeClass => ("node.k8s.io", "runtimeclass"),
             Resource::ServiceAccount => ("", "serviceaccount"),

@@ -54,7 +54,7 @@ pub const ADMISSION_PLUGINS: &[AdmissionPlugin] = &[
     on("MutatingAdmissionWebhook"),
     on("ValidatingAdmissionPolicy"),
     on("ValidatingAdmissionWebhook"),
-    on("ResourceQuota"),
+    on("ResourceQuota").active(),
     off("AlwaysDeny").active(),
 ];
 

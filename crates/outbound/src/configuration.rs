@@ -18,6 +18,12 @@ struct Kind {
 /// Reads a document that says its kind, in one of these versions (`group/version`). Unknown fields are refused: a
 /// misspelt rule would be no rule.
 pub fn read<T: DeserializeOwned>(text: &[u8], versions: &[&str], kind: &str) -> Result<T, String> {
+    let kinds: Vec<(&str, &str)> = versions.iter().map(|version| (*version, kind)).collect();
+    read_one_of(text, &kinds)
+}
+
+/// The same for a document whose kind has other names in other versions: `kinds` are pairs of version and kind.
+pub fn read_one_of<T: DeserializeOwned>(text: &[u8], kinds: &[(&str, &str)]) -> Result<T, String> {
     if text.len() > LARGEST {
         return Err(format!("longer than {LARGEST} bytes"));
     }
@@ -35,7 +41,7 @@ pub fn read<T: DeserializeOwned>(text: &[u8], versions: &[&str], kind: &str) -> 
     if version.is_empty() {
         return Err("Object 'apiVersion' is missing".into());
     }
-    if !versions.contains(&version.as_str()) || named != kind {
+    if !kinds.contains(&(version.as_str(), named.as_str())) {
         return Err(format!(
             "no kind {} is registered for version {} in scheme",
             pintle_meta::quote(&named),

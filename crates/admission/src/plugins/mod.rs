@@ -7,6 +7,7 @@ mod limit_ranger;
 mod namespace_lifecycle;
 mod node_restriction;
 mod priority;
+mod resource_quota;
 mod runtime_class;
 mod service_account;
 mod storage_object_in_use_protection;
@@ -65,6 +66,7 @@ pub const PLUGINS: &[PluginEntry] = &[
         if is_served { made(certificates::BundleAttest::new(cluster)) } else { Ok(None) }
     }),
     on("CertificateSubjectRestriction", |_| made(certificates::SubjectRestriction)),
+    on("ResourceQuota", |cluster| resource_quota::ResourceQuota::new(cluster).and_then(made)),
     off("AlwaysDeny", |_| made(always::Deny)),
 ];
 
