@@ -8,6 +8,8 @@ use crate::scope::ScopeRequirement;
 /// A ResourceQuota, with the limits that its status has: those that its usage was counted for.
 #[derive(Clone, Debug)]
 pub struct Quota {
+    /// The object itself, for writes.
+    pub object: Value,
     pub namespace: String,
     pub name: String,
     pub resource_version: String,
@@ -20,6 +22,7 @@ pub struct Quota {
 impl Quota {
     pub fn read(quota: &Value) -> Quota {
         Quota {
+            object: quota.clone(),
             namespace: quota.namespace().into(),
             name: quota.name().into(),
             resource_version: quota.resource_version().into(),

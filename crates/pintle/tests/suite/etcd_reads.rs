@@ -142,8 +142,9 @@ async fn charging_a_quota_reads_nothing_of_etcd() {
     let created =
         counted.ranges("create", |number| post(format!("{CORE}/pods"), pod(&format!("p{number}")))).await;
     assert_eq!(created, 0.0, "Range calls for each created pod");
-    let (_, quota) =
-        counted.send(Method::GET, &format!("{CORE}/resourcequotas/q"), "application/json", &Value::Null).await;
+    let (_, quota) = counted
+        .send(Method::GET, &format!("{CORE}/resourcequotas/q"), "application/json", &Value::Null)
+        .await;
     assert_eq!(quota["status"]["used"], amounts(&(ROUNDS * REQUESTS).to_string()));
 }
 

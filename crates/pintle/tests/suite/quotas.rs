@@ -209,6 +209,39 @@ async fn a_quota_of_a_scope_leaves_other_pods_alone() {
     assert_eq!(used(&server, "a").await, json!({"pods": "0"}));
 }
 
+#[tokio::test]
+async fn a_quota_counts_devices_that_pods_and_claims_ask_for() {
+    const DEVICES: &str = "/apis/resource.k8s.io/v1";
+    let server = Launch::new().start().await;
+    ready(&server).await;
+    make_namespace(&server, "a").await;
+    let class = json!({"metadata": {"name": "fast"}, "spec": {"extendedResourceName": "example.com/gpu"}});
+    post(&server, &format!("{DEVICES}/deviceclasses"), &class).await.code_is(201);
+    eventually("the class in the cache", async || {
+        let list = server.admin().get(&format!("{DEVICES}/deviceclasses?resourceVersion=0")).await.json();
+        list["items"][0]["metadata"]["name"] == "fast"
+    })
+    .await;
+    let hard = json!({"requests.example.com/gpu": "5", "fast.deviceclass.resource.k8s.io/devices": "4"});
+    make_quota(&server, "a", json!({"hard": hard})).await;
+    let gpu = json!({"requests": {"example.com/gpu": "2"}, "limits": {"example.com/gpu": "2"}});
+    post(&server, &core("a", "pods"), &pod("p", gpu)).await.code_is(201);
+    let claim = |name: &str, count: usize| {
+        let exactly = json!({"deviceClassName": "fast", "allocationMode": "ExactCount", "count": count});
+        json!({"metadata": {"name": name}, "spec": {"devices": {"requests": [{"name": "r", "exactly": exactly}]}}})
+    };
+    let claims = format!("{DEVICES}/namespaces/a/resourceclaims");
+    post(&server, &claims, &claim("c", 2)).await.code_is(201);
+    let expected = json!({"requests.example.com/gpu": "4", "fast.deviceclass.resource.k8s.io/devices": "2"});
+    assert_eq!(used(&server, "a").await, expected);
+    post(&server, &claims, &claim("d", 2)).await.is_status(
+        403,
+        "Forbidden",
+        "resourceclaims.resource.k8s.io \"d\" is forbidden: exceeded quota: q, requested: requests.example.com/gpu=2, used: \
+         requests.example.com/gpu=4, limited: requests.example.com/gpu=5",
+    );
+}
+
 const NAMESPACES: [&str; 4] = ["fire-a", "fire-b", "fire-c", "fire-d"];
 const CLIENTS: usize = 64;
 /// Pods, and services, that each client tries to create in each namespace: twice as many as fit.

@@ -93,16 +93,12 @@ impl QuotaAccess for StoredQuotas {
         let used = used.to_value();
         let mut change = |current: &Value| {
             let mut new = current.clone();
-            // The registry compares it with that of the stored object.
-            if let Some(metadata) = new.metadata_mut() {
-                metadata.insert("resourceVersion", quota.resource_version.as_str());
-            }
             if let Some(status) = new.get_mut("status").and_then(Value::as_object_mut) {
                 status.insert("used", used.clone());
             }
             Ok(Some(new))
         };
-        let written = client.update(&quota.namespace, &quota.name, &mut change).await?;
+        let written = client.update_known(&quota.namespace, &quota.object, &mut change).await?;
         self.saw(&written);
         Ok(())
     }

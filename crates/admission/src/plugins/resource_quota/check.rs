@@ -185,18 +185,17 @@ fn charged(charge: &Charge, delta: &ResourceList, attributes: &Attributes<'_>) -
     let requested = delta.masked(|name| quota.hard.contains(name));
     let mut new = used.clone();
     new.add(&requested);
-    let is_exceeded = |name: &str| {
-        requested.contains(name)
-            && matches!((new.get(name), quota.hard.get(name)), (Some(new), Some(hard)) if new > hard)
-    };
-    let exceeded = quota.hard.masked(is_exceeded);
+    let is_exceeded =
+        |name: &str| matches!((new.get(name), quota.hard.get(name)), (Some(new), Some(hard)) if new > hard);
+    let exceeded = requested.masked(is_exceeded);
     if exceeded.is_empty() || attributes.target().subresource == "status" {
         return Ok(new);
     }
+    let of_exceeded = |list: &ResourceList| list.masked(|name| exceeded.contains(name));
     Err(attributes.forbidden(&format!(
-        "exceeded quota: {}, requested: {}, used: {}, limited: {exceeded}",
+        "exceeded quota: {}, requested: {exceeded}, used: {}, limited: {}",
         quota.name,
-        requested.masked(is_exceeded),
-        used.masked(is_exceeded)
+        of_exceeded(used),
+        of_exceeded(&quota.hard)
     )))
 }
