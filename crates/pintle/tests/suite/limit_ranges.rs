@@ -3,6 +3,8 @@
 use http::Method;
 use serde_json::{Value, json};
 
+use crate::replicas::Pair;
+use crate::support::etcd::Version;
 use crate::support::shared::ready;
 use crate::support::{Answer, Launch, Server};
 
@@ -86,4 +88,28 @@ async fn a_range_limits_volume_claims() {
         "persistentvolumeclaims \"c\" is forbidden: maximum storage usage per PersistentVolumeClaim is 2Gi, but request is 3Gi",
     );
     send(&server, Method::POST, "persistentvolumeclaims", &claim("1Gi")).await.code_is(201);
+}
+
+/// The cache of the other server may not have the range yet; then it asks the store.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_range_of_a_moment_ago_counts_on_another_server() {
+    let pair = Pair::start(Version::New).await;
+    let [one, other] = &pair.servers;
+    let json = [("content-type", "application/json")];
+    let post = async |server: &Server, path: &str, body: &Value| {
+        server.admin().request(Method::POST, path, &json, body.to_string()).await
+    };
+    for number in 0..10 {
+        let name = format!("ranges-{number}");
+        let namespace = format!("/api/v1/namespaces/{name}");
+        post(one, "/api/v1/namespaces", &json!({"metadata": {"name": name}})).await.code_is(201);
+        let limits = json!([{"type": "Container", "max": {"cpu": "1"}}]);
+        post(one, &format!("{namespace}/limitranges"), &range(limits)).await.code_is(201);
+        let large = pod("large", json!({"limits": {"cpu": "2"}}));
+        post(other, &format!("{namespace}/pods"), &large).await.is_status(
+            403,
+            "Forbidden",
+            "pods \"large\" is forbidden: maximum cpu usage per Container is 1, but limit is 2",
+        );
+    }
 }
