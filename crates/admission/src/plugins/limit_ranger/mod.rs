@@ -14,6 +14,7 @@ use pintle_features::Feature;
 use pintle_meta::field_path::aggregate;
 use pintle_meta::{Object, Value};
 use pintle_quota::ResourceList;
+use pintle_registry::Store;
 use pintle_schema::{find, normal};
 
 use self::limit_range::LimitRange;
@@ -37,10 +38,7 @@ pub(crate) struct LimitRanger {
 impl LimitRanger {
     pub(crate) fn new(cluster: &Cluster) -> LimitRanger {
         let store = cluster.stores.get(Resource::LimitRange);
-        let is_remote = |store: &&Arc<_>| {
-            let store: &pintle_registry::Store = store;
-            store.config().backend.known_revision().is_none()
-        };
+        let is_remote = |store: &&Arc<Store>| store.config().backend.known_revision().is_none();
         LimitRanger {
             ranges: ByNamespace::new(store, LimitRange::read),
             live: store.filter(is_remote).map(|store| LiveLookups::new(store, &cluster.clock)),

@@ -99,9 +99,7 @@ async fn each_range_writes_the_annotation_anew() {
     let none = r#"{"type":"Pod","max":{"cpu":"9"}},{"type":"Container","default":{"memory":"7Gi"}}"#;
     let cpu = r#"{"type":"Container","defaultRequest":{"cpu":"1"}}"#;
     let (_cluster, plugin) = plugin(&[memory, cpu, none]).await;
-    let mut attributes = pod("");
-    attributes.request.namespace = NAMESPACE.into();
-    let case = attributes;
+    let case = pod("");
     let mut attributes = case.attributes();
     plugin.admit(&mut attributes).await.unwrap();
     let admitted = attributes.object().unwrap();

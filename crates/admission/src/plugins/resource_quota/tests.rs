@@ -12,7 +12,7 @@ use crate::testing::{Case, Outcome, TestCluster, create, decoded, target, update
 
 const NAMESPACE: &str = "n";
 
-/// Quotas in memory. The quota and its rivals are versioned as in a store.
+/// Quotas in memory, with versions as in a store.
 #[derive(Default)]
 struct Memory {
     quotas: Mutex<BTreeMap<String, Quota>>,
