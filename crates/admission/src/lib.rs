@@ -12,6 +12,7 @@
 //! traits defined here. `docs/admission.md` lists the plugins and shows how to add one.
 
 mod attributes;
+mod by_namespace;
 mod chain;
 mod configuration;
 mod conversion;

@@ -24,6 +24,7 @@ pub enum Resource {
     PersistentVolumeClaim,
     Pod,
     PodGroup,
+    ResourceClaim,
     ResourceQuota,
     RuntimeClass,
     ServiceAccount,
@@ -33,7 +34,7 @@ pub enum Resource {
 }
 
 impl Resource {
-    pub const ALL: [Resource; 17] = [
+    pub const ALL: [Resource; 18] = [
         Resource::CsiDriver,
         Resource::DeviceClass,
         Resource::IngressClass,
@@ -45,6 +46,7 @@ impl Resource {
         Resource::PersistentVolumeClaim,
         Resource::Pod,
         Resource::PodGroup,
+        Resource::ResourceClaim,
         Resource::ResourceQuota,
         Resource::RuntimeClass,
         Resource::ServiceAccount,
@@ -67,6 +69,7 @@ impl Resource {
             Resource::PersistentVolumeClaim => "persistentvolumeclaims",
             Resource::Pod => "pods",
             Resource::PodGroup => "podgroups",
+            Resource::ResourceClaim => "resourceclaims",
             Resource::ResourceQuota => "resourcequotas",
             Resource::RuntimeClass => "runtimeclasses",
             Resource::ServiceAccount => "serviceaccounts",
@@ -92,6 +95,7 @@ impl Resource {
             Resource::PersistentVolumeClaim => ("", "persistentvolumeclaim"),
             Resource::Pod => ("", "pod"),
             Resource::PodGroup => ("scheduling.k8s.io", "podgroup"),
+            Resource::ResourceClaim => ("resource.k8s.io", "resourceclaim"),
             Resource::ResourceQuota => ("", "resourcequota"),
             Resource::RuntimeClass => ("node.k8s.io", "runtimeclass"),
             Resource::ServiceAccount => ("", "serviceaccount"),

@@ -20,7 +20,7 @@ pub const ADMISSION_PLUGINS: &[AdmissionPlugin] = &[
     on("NamespaceLifecycle").active(),
     off("NamespaceExists").active(),
     off("LimitPodHardAntiAffinityTopology").active(),
-    on("LimitRanger"),
+    on("LimitRanger").active(),
     on("ServiceAccount").active(),
     off("NodeRestriction").active(),
     on("TaintNodesByCondition").active(),
@@ -54,7 +54,7 @@ pub const ADMISSION_PLUGINS: &[AdmissionPlugin] = &[
     on("MutatingAdmissionWebhook"),
     on("ValidatingAdmissionPolicy"),
     on("ValidatingAdmissionWebhook"),
-    on("ResourceQuota"),
+    on("ResourceQuota").active(),
     off("AlwaysDeny").active(),
 ];
 

@@ -131,7 +131,8 @@ fn local_up_cluster() {
     // Its audit log and some plugins that it names are not there yet.
     let missing = flags.missing_controls().expect("controls that are missing");
     assert!(
-        missing.contains("auditing (--audit-log-path)") && missing.contains("plugin LimitRanger ("),
+        missing.contains("auditing (--audit-log-path)")
+            && missing.contains("plugin ValidatingAdmissionWebhook ("),
         "{missing}"
     );
 }

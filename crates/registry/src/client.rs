@@ -138,7 +138,31 @@ impl Client {
         change: &mut (dyn FnMut(&Value) -> Result<Option<Value>> + Send),
     ) -> Result<Value> {
         let preconditions = Preconditions::default();
-        self.changed(namespace, name, &mut Edit { change, preconditions }).await
+        self.changed(namespace, name, &mut Edit { change, preconditions, known: None }).await
+    }
+
+    /// Changes an object if it still is as the caller knows it, by a compare and swap on its version alone: neither the cache nor
+    /// the store is read before, and the cache need not have the write when this returns.
+    ///
+    /// Errors: `NotFound`; `Conflict` where there is a newer version.
+    pub async fn update_known(
+        &self,
+        namespace: &str,
+        known: &Value,
+        change: &mut (dyn FnMut(&Value) -> Result<Option<Value>> + Send),
+    ) -> Result<Value> {
+        let version = known.resource_version();
+        let mut change = |current: &Value| {
+            let mut new = change(current)?;
+            // The store compares it with that of the current object.
+            if let Some(metadata) = new.as_mut().and_then(Value::metadata_mut) {
+                metadata.insert("resourceVersion", version);
+            }
+            Ok(new)
+        };
+        let preconditions = Preconditions::default();
+        let mut edit = Edit { change: &mut change, preconditions, known: Some(known) };
+        self.changed(namespace, known.name(), &mut edit).await
     }
 
     /// The same for exactly one object, and none that came in its place.
@@ -150,7 +174,12 @@ impl Client {
         read: &ObjectIdentity<'_>,
         change: &mut (dyn FnMut(&Value) -> Result<Option<Value>> + Send),
     ) -> Result<Value> {
-        self.changed(namespace, read.name, &mut Edit { change, preconditions: read.preconditions() }).await
+        self.changed(
+            namespace,
+            read.name,
+            &mut Edit { change, preconditions: read.preconditions(), known: None },
+        )
+        .await
     }
 
     /// Applies a configuration, taking over the fields of other managers, to exactly the object that `read` was read from. One
@@ -237,6 +266,7 @@ impl<'a> ObjectIdentity<'a> {
 struct Edit<'a> {
     change: &'a mut (dyn FnMut(&Value) -> Result<Option<Value>> + Send),
     preconditions: Preconditions,
+    known: Option<&'a Value>,
 }
 
 #[async_trait]
@@ -254,6 +284,10 @@ impl Change for Edit<'_> {
 
     fn preconditions(&self) -> Preconditions {
         self.preconditions.clone()
+    }
+
+    fn known(&self) -> Option<&Value> {
+        self.known
     }
 }
 

@@ -270,6 +270,51 @@ async fn updates_at_once_are_all_applied() {
     assert_eq!(object.generation(), 160);
 }
 
+/// Sets the size of an object that the writer knows.
+struct SetSize {
+    known: Value,
+    size: i64,
+    attempts: usize,
+}
+
+#[async_trait]
+impl Transform for SetSize {
+    async fn transform(&mut self, old: Option<&Value>) -> Result<Value> {
+        self.attempts += 1;
+        let mut new = old.unwrap().clone();
+        new.get_mut("spec").unwrap().as_object_mut().unwrap().insert("size", self.size);
+        new.metadata_mut().unwrap().insert("resourceVersion", self.known.resource_version());
+        Ok(new)
+    }
+
+    fn known(&self) -> Option<&Value> {
+        Some(&self.known)
+    }
+}
+
+#[tokio::test]
+async fn a_write_from_a_known_object_is_compared_with_the_stored_one_alone() {
+    let fixture = fixture(Things::default()).await;
+    let first = fixture.create(r#"{"metadata":{"name":"a"},"spec":{"size":0}}"#).await.unwrap();
+    let set = async |known: &Value, size: i64| {
+        let mut change = SetSize { known: known.clone(), size, attempts: 0 };
+        let options = WriteOptions::default();
+        let written =
+            fixture.things.update(&mut context(), "a", &mut change, &AdmitAll, false, options).await;
+        written.map(|written| (written.object, change.attempts))
+    };
+    // One after the other, whatever the cache has meanwhile.
+    let mut known = first.clone();
+    for size in 1..20 {
+        let (written, attempts) = set(&known, size).await.unwrap();
+        assert_eq!(attempts, 1);
+        known = written;
+    }
+    assert_eq!(fixture.get("a").await.unwrap(), known);
+    assert_eq!(set(&first, 99).await.unwrap_err().reason, Reason::Conflict);
+    assert_eq!(fixture.get("a").await.unwrap(), known);
+}
+
 #[tokio::test]
 async fn nothing_is_written_in_a_dry_run() {
     let fixture = fixture(Things::default()).await;

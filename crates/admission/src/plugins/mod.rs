@@ -12,6 +12,7 @@ mod extended_resource_toleration;
 mod image_policy_webhook;
 mod job_validation;
 mod limit_pod_hard_anti_affinity_topology;
+mod limit_ranger;
 mod namespace_auto_provision;
 mod namespace_exists;
 mod namespace_lifecycle;
@@ -28,6 +29,7 @@ mod pod_toleration_restriction;
 mod pod_topology_labels;
 mod pods;
 mod priority;
+mod resource_quota;
 mod runtime_class;
 mod service_account;
 mod storage_object_in_use_protection;
@@ -83,6 +85,7 @@ pub const PLUGINS: &[PluginEntry] = &[
     off("LimitPodHardAntiAffinityTopology", |_| {
         made(limit_pod_hard_anti_affinity_topology::LimitPodHardAntiAffinityTopology)
     }),
+    on("LimitRanger", |cluster| made(limit_ranger::LimitRanger::new(cluster))),
     on("ServiceAccount", |cluster| made(service_account::ServiceAccount::new(cluster))),
     off("NodeRestriction", |cluster| made(node_restriction::NodeRestriction::new(cluster))),
     on("TaintNodesByCondition", |_| made(taint_nodes_by_condition::TaintNodesByCondition)),
@@ -143,6 +146,7 @@ pub const PLUGINS: &[PluginEntry] = &[
     on("PodResizeValidator", |cluster| {
         with(cluster, Feature::InPlacePodVerticalScaling, pod_resize_validator::PodResizeValidator::new)
     }),
+    on("ResourceQuota", |cluster| resource_quota::ResourceQuota::new(cluster).and_then(made)),
     off("AlwaysDeny", |_| made(always::Deny)),
 ];
 

@@ -66,7 +66,14 @@ impl Resource {
         use Resource::*;
         matches!(
             self,
-            LimitRange | PersistentVolumeClaim | Pod | PodGroup | ResourceQuota | ServiceAccount | Workload
+            LimitRange
+                | PersistentVolumeClaim
+                | Pod
+                | PodGroup
+                | ResourceClaim
+                | ResourceQuota
+                | ServiceAccount
+                | Workload
         )
     }
 }

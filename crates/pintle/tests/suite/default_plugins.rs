@@ -44,6 +44,7 @@ const DEFAULTS: [&str; 27] = [
 /// The plugins that are there, each with the write of [`WRITES`] that it handles.
 const THERE: &[(&str, &str)] = &[
     ("NamespaceLifecycle", "create a pod"),
+    ("LimitRanger", "create a pod"),
     ("ServiceAccount", "create a pod"),
     ("TaintNodesByCondition", "create a node"),
     ("PodSecurity", "create a pod"),
@@ -64,6 +65,7 @@ const THERE: &[(&str, &str)] = &[
     ("NodeDeclaredFeatureValidator", "update a pod"),
     ("JobValidation", "update a job"),
     ("PodResizeValidator", "resize a pod"),
+    ("ResourceQuota", "create a pod"),
 ];
 
 /// Plugins that a feature gate switches and that are off without the gates of [`GATES`].

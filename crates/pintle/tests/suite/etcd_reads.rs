@@ -130,6 +130,25 @@ async fn writing_pods_reads_nothing_of_etcd() {
 }
 
 #[tokio::test]
+async fn charging_a_quota_reads_nothing_of_etcd() {
+    let mut counted = Counted::start().await;
+    let amounts = |count: &str| json!({"pods": count});
+    let quota = json!({"metadata": {"name": "q"}, "spec": {"hard": amounts("1000")}});
+    let (code, mut quota) = counted.make(&format!("{CORE}/resourcequotas"), &quota).await;
+    assert_eq!(code, 201, "{quota}");
+    quota["status"] = json!({"hard": amounts("1000"), "used": amounts("0")});
+    let path = format!("{CORE}/resourcequotas/q/status");
+    assert_eq!(counted.send(Method::PUT, &path, "application/json", &quota).await.0, 200);
+    let created =
+        counted.ranges("create", |number| post(format!("{CORE}/pods"), pod(&format!("p{number}")))).await;
+    assert_eq!(created, 0.0, "Range calls for each created pod");
+    let (_, quota) = counted
+        .send(Method::GET, &format!("{CORE}/resourcequotas/q"), "application/json", &Value::Null)
+        .await;
+    assert_eq!(quota["status"]["used"], amounts(&(ROUNDS * REQUESTS).to_string()));
+}
+
+#[tokio::test]
 async fn writing_config_maps_reads_nothing_of_etcd() {
     let mut counted = Counted::start().await;
     let path = |number| format!("{CORE}/configmaps/c{number}");

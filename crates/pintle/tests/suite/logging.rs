@@ -58,7 +58,7 @@ async fn default_plugins_that_are_not_there_are_named_in_one_line() {
     let log = server.stderr();
     let lines: Vec<&str> = log.lines().filter(|line| line.contains("MutatingAdmissionPolicy")).collect();
     assert_eq!(lines.len(), 1, "{log}");
-    let expect = "Admission plugins that are on by default and not in this version of Pintle: LimitRanger,";
+    let expect = "Admission plugins that are on by default and not in this version of Pintle: MutatingAdmissionWebhook,";
     assert!(lines[0].contains(expect), "{log}");
     assert!(
         !lines[0].contains("MutatingAdmissionPolicy") && !lines[0].contains("NamespaceLifecycle"),

@@ -31,16 +31,6 @@ fn objects() -> Vec<(String, Value, &'static str)> {
     let registered = |resource: &str| format!("{REGISTRATION}/{resource}");
     vec![
         (
-            "/api/v1/namespaces/default/limitranges".into(),
-            json!({"metadata": named("l"), "spec": {"limits": [{"type": "Container", "max": {"cpu": "1"}}]}}),
-            "this server does not enforce LimitRanges yet",
-        ),
-        (
-            "/api/v1/namespaces/default/resourcequotas".into(),
-            json!({"metadata": named("q"), "spec": {"hard": {"pods": "1"}}}),
-            "this server does not enforce ResourceQuotas yet",
-        ),
-        (
             registered("validatingwebhookconfigurations"),
             json!({"metadata": named("v"), "webhooks": [hook]}),
             "this server does not call validating admission webhooks yet",
@@ -85,7 +75,7 @@ async fn writers_of_objects_that_are_not_acted_on_are_told() {
     let log = server.stderr();
     let lines: Vec<&str> = log.lines().filter(|line| line.contains("This server does not yet: ")).collect();
     assert_eq!(lines.len(), 1, "{log}");
-    for what in ["enforce LimitRanges", "call validating admission webhooks", "enforce ResourceQuotas"] {
+    for what in ["enforce Pod Security Standards", "call validating admission webhooks"] {
         assert!(lines[0].contains(what), "{log}");
     }
 }
@@ -93,12 +83,12 @@ async fn writers_of_objects_that_are_not_acted_on_are_told() {
 /// The reference would not act on them either.
 #[tokio::test]
 async fn nothing_is_said_about_plugins_that_are_off() {
-    let launch = Launch::new().arg("--disable-admission-plugins=LimitRanger,ResourceQuota");
+    let launch = Launch::new().arg("--disable-admission-plugins=PodSecurity,ValidatingAdmissionWebhook");
     let server = launch.start().await;
     ready(&server).await;
     for (path, body, _) in objects().into_iter().take(2) {
         let created = send(&server, Method::POST, &path, &body).await;
         assert_eq!((created.code, warnings(&created)), (201, Vec::new()), "{path}");
     }
-    assert!(!server.stderr().contains("enforce LimitRanges"));
+    assert!(!server.stderr().contains("enforce Pod Security Standards"));
 }

@@ -99,6 +99,12 @@ pub trait Transform: Send {
     fn preconditions(&self) -> Preconditions {
         Preconditions::default()
     }
+
+    /// The object that the change is made of, if the caller has it: the first attempt begins with it and not with the cache's,
+    /// and the write is answered before the cache has it.
+    fn known(&self) -> Option<&Value> {
+        None
+    }
 }
 
 /// Conditions on an object before it is written or deleted.

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use pintle_meta::{Status, Value};
 use pintle_storage::{Revision, Txn};
 
-use super::{Preconditions, Store, WriteOptions};
+use super::{Preconditions, State, Store, WriteOptions};
 use crate::{Result, key, metadata};
 
 /// The decision of one attempt.
@@ -24,6 +24,11 @@ pub(crate) trait Attempt: Send {
     fn may_drop_managers(&self) -> bool {
         false
     }
+
+    /// The object to begin with, at its resourceVersion, in place of the cache's.
+    fn known(&self) -> Option<&Value> {
+        None
+    }
 }
 
 /// The outcome of a swap.
@@ -32,6 +37,14 @@ pub(crate) enum Swapped {
     Written(Value),
     /// An attempt stopped at what is there: the object, with its resourceVersion.
     Stopped(Option<Value>),
+}
+
+impl State {
+    /// Returns the state of an object that a caller has. The bytes are not known, so a write is not left out if they are the same.
+    fn known(object: &Value) -> Option<State> {
+        let revision = metadata::revision_of(object).ok().filter(|revision| *revision != 0)?;
+        Some(State { object: object.clone(), stored: bytes::Bytes::new(), revision })
+    }
 }
 
 impl Store {
@@ -47,7 +60,7 @@ impl Store {
         // The patch may be small and what it changes large.
         let size = self.config.cache.get(own).map_or(0, |entry| entry.stored().len());
         pintle_work::aside(size).await;
-        let cached = self.cached(own);
+        let cached = attempt.known().and_then(State::known).or_else(|| self.cached(own));
         let mut is_current = cached.is_none();
         let mut state = match cached {
             Some(state) => Some(state),

@@ -55,7 +55,9 @@ impl Store {
         match swapped? {
             Swapped::Written(object) => {
                 let created = attempt.created;
-                self.wait_for_cache(&object).await;
+                if attempt.transform.known().is_none() {
+                    self.wait_for_cache(&object).await;
+                }
                 Ok(Created { object: self.decorated(object), created })
             }
             Swapped::Stopped(known) => {
@@ -102,6 +104,10 @@ impl Attempt for Update<'_> {
 
     fn may_drop_managers(&self) -> bool {
         !self.transform.needs_managers()
+    }
+
+    fn known(&self) -> Option<&Value> {
+        self.transform.known()
     }
 }
 

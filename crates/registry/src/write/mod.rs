@@ -72,6 +72,12 @@ pub trait Change: Send {
     fn preconditions(&self) -> Preconditions {
         Preconditions::default()
     }
+
+    /// The object that the change is made of, if the caller has it: the first attempt begins with it and not with the cache's,
+    /// and the write is answered before the cache has it.
+    fn known(&self) -> Option<&Value> {
+        None
+    }
 }
 
 /// The outcome of an update whose object does not exist.
@@ -197,6 +203,10 @@ impl Transform for Update<'_> {
 
     fn preconditions(&self) -> Preconditions {
         self.change.preconditions()
+    }
+
+    fn known(&self) -> Option<&Value> {
+        self.change.known()
     }
 }
 

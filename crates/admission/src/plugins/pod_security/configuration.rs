@@ -4,17 +4,21 @@ use std::collections::HashSet;
 
 use pintle_meta::field_path::{Error, Path, aggregate};
 use pintle_meta::validation::{dns1123_label, dns1123_subdomain};
-use pintle_outbound::configuration::{self, null_is_default};
+use pintle_outbound::configuration::{ConfigurationKind, null_is_default};
 use serde::Deserialize;
 
 use super::labels::{Level, LevelVersion, Policy, Version};
 
-const KIND: &str = "PodSecurityConfiguration";
-const VERSIONS: [&str; 3] = [
-    "pod-security.admission.config.k8s.io/v1",
-    "pod-security.admission.config.k8s.io/v1beta1",
-    "pod-security.admission.config.k8s.io/v1alpha1",
-];
+const KIND: ConfigurationKind = ConfigurationKind {
+    kind: "PodSecurityConfiguration",
+    versions: &[
+        "pod-security.admission.config.k8s.io/v1",
+        "pod-security.admission.config.k8s.io/v1beta1",
+        "pod-security.admission.config.k8s.io/v1alpha1",
+    ],
+    scheme: "admission/api/scheme/scheme.go:31",
+    is_strict: true,
+};
 
 /// The configuration of the plugin.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -95,7 +99,7 @@ impl Configuration {
     pub(super) fn read(text: Option<&[u8]>) -> Result<Configuration, String> {
         let document = match text {
             None | Some([]) => Document::default(),
-            Some(text) => configuration::read(text, &VERSIONS, KIND)?,
+            Some(text) => KIND.decode(text).map_err(|error| error.to_string())?,
         };
         let defaults =
             document.defaults.policy().map_err(|why| format!("PodSecurity configuration error: {why}"))?;

@@ -42,15 +42,25 @@ fn other_documents_and_unknown_fields_are_refused() {
     let error = |text: &str| Configuration::read(Some(text.as_bytes())).unwrap_err();
     let version = "pod-security.admission.config.k8s.io/v1";
     for (text, expect) in [
-        (r#"{"kind":"PodSecurityConfiguration"}"#.to_owned(), "Object 'apiVersion' is missing".to_owned()),
-        (format!(r#"{{"apiVersion":"{version}"}}"#), "Object 'Kind' is missing".into()),
+        (
+            r#"{"kind":"PodSecurityConfiguration"}"#.to_owned(),
+            r#"Object 'apiVersion' is missing in '{"kind":"PodSecurityConfiguration"}'"#.to_owned(),
+        ),
+        (
+            format!(r#"{{"apiVersion":"{version}"}}"#),
+            format!(r#"Object 'Kind' is missing in '{{"apiVersion":"{version}"}}'"#),
+        ),
         (
             format!(r#"{{"apiVersion":"{version}","kind":"Other"}}"#),
-            format!(r#"no kind "Other" is registered for version "{version}" in scheme"#),
+            format!(
+                r#"no kind "Other" is registered for version "{version}" in scheme "admission/api/scheme/scheme.go:31""#
+            ),
         ),
         (
             format!(r#"{{"apiVersion":"{version}9","kind":"PodSecurityConfiguration"}}"#),
-            format!(r#"no kind "PodSecurityConfiguration" is registered for version "{version}9" in scheme"#),
+            format!(
+                r#"no kind "PodSecurityConfiguration" is registered for version "{version}9" in scheme "admission/api/scheme/scheme.go:31""#
+            ),
         ),
     ] {
         assert_eq!(error(&text), expect);
