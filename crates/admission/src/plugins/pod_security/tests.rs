@@ -455,8 +455,15 @@ fn published_pods_have_the_reference_s_verdicts() {
         let level = Level::parse(field("level")).expect("a level");
         let version = Version::parse(field("version")).expect("a version");
         let pod = yaml::to_json(field("pod").as_bytes()).expect("YAML");
+        let mut pod: serde_json::Value = serde_json::from_slice(&pod).expect("JSON");
+        for volume in pod["spec"]["volumes"].as_array_mut().into_iter().flatten() {
+            // Plugins see pods with their defaults.
+            if volume.as_object().is_some_and(|fields| fields.len() == 1) {
+                volume["emptyDir"] = serde_json::json!({});
+            }
+        }
         let of = pintle_schema::find("core/v1.Pod").expect("the type");
-        let pod = json::decode(of, &pod).expect("a pod").value;
+        let pod = json::decode(of, pod.to_string().as_bytes()).expect("a pod").value;
         let verdict = evaluate(LevelVersion { level, version }, &Pod::new(&pod));
         compared += 1;
         if verdict.is_allowed() != (field("expect") == "pass") {
