@@ -49,6 +49,8 @@ async fn a_denial_has_the_status_of_its_webhook() {
             "{metrics}"
         );
     }
+    let (status, _) = denied(json!({"code": 418, "reason": "Teapot", "message": "short and stout"})).await;
+    assert!(String::from_utf8_lossy(&status.to_json()).contains(r#""reason":"Teapot","code":418"#));
     let details = json!({"name": "p", "kind": "pods", "causes": [{"message": "m", "field": "f", "reason": "FieldValueInvalid"}], "retryAfterSeconds": 7});
     let (status, _) = denied(json!({"code": 422, "reason": "Invalid", "details": details})).await;
     assert_eq!(status.reason, pintle_meta::Reason::Invalid);
