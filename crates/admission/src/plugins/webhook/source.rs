@@ -35,6 +35,17 @@ struct Remembered {
     candidates: Arc<[Candidate]>,
 }
 
+impl Remembered {
+    /// The target of an endpoint is mostly the very same one; that of a changed definition differs in its equivalents.
+    fn is_of(&self, operation: Operation, target: &Target) -> bool {
+        self.operation == operation
+            && self.target.resource == target.resource
+            && self.target.subresource == target.subresource
+            && (Arc::ptr_eq(&self.target.equivalents, &target.equivalents)
+                || self.target.equivalents == target.equivalents)
+    }
+}
+
 impl Hooks {
     pub(super) fn new(hooks: Vec<Arc<Hook>>) -> Hooks {
         Hooks { hooks, hasher: RandomState::new(), candidates: RwLock::default() }
@@ -44,11 +55,9 @@ impl Hooks {
         if self.hooks.is_empty() {
             return Arc::default();
         }
-        let hash = self.hasher.hash_one((operation, target));
+        let hash = self.hasher.hash_one((operation, &target.resource, &target.subresource));
         let known = self.candidates.read().unwrap_or_else(PoisonError::into_inner);
-        let found = known
-            .get(&hash)
-            .and_then(|all| all.iter().find(|known| known.operation == operation && known.target == *target));
+        let found = known.get(&hash).and_then(|all| all.iter().find(|known| known.is_of(operation, target)));
         if let Some(found) = found {
             return found.candidates.clone();
         }
