@@ -17,7 +17,9 @@ mod chain;
 mod configuration;
 mod conversion;
 mod default_class;
+mod expressions;
 mod lru;
+mod matching;
 mod metrics;
 mod namespaces;
 mod notes;
@@ -32,14 +34,15 @@ mod rest_mapper;
 #[cfg(test)]
 mod testing;
 mod tolerations;
+mod webhook_metrics;
 
 pub use attributes::{Attributes, Operation, Request, Target, Versioned};
 pub use chain::{Chain, Clients, Cluster, LateChain, TolerationSeconds};
 pub use configuration::{ConfigurationSource, Configurations, configuration_sources};
-pub use conversion::{ObjectConversion, ServedVersions};
+pub use conversion::{Equivalent, ObjectConversion, ServedVersions};
 pub use metrics::Metrics;
 pub use namespaces::{NamespaceLister, Phase, StoredNamespaces};
-pub use notes::{AnnotationError, Notes};
+pub use notes::{AnnotationError, AuditLevel, Notes};
 pub use objects::{AdmissionStores, Labels, ObjectLister, Resource, StoredObjects};
 pub use observer::{AdmissionType, Observation, Observer};
 pub use plugin::Plugin;
@@ -48,6 +51,7 @@ pub use priority_classes::{PriorityClass, PriorityClassLister, StoredPriorityCla
 pub use reinvocation::Reinvocation;
 pub use request_admission::RequestAdmission;
 pub use rest_mapper::{RestMapper, RestMapping, maps_to};
+pub use webhook_metrics::WebhookMetrics;
 
 use pintle_meta::Status;
 

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use pintle_admission::{
     AdmissionStores, AdmissionType, Attributes, Chain, Clients, Cluster, Configurations, Notes, Observation,
     Observer, Operation, PLUGINS, Phase, Plugin, Request, RequestAdmission, RestMapper, RestMapping, Result,
-    StoredNamespaces, StoredObjects, StoredPriorityClasses, Target, TolerationSeconds,
+    StoredNamespaces, StoredObjects, StoredPriorityClasses, Target, TolerationSeconds, WebhookMetrics,
 };
 use pintle_auth::authorizer::PrivilegedGroup;
 use pintle_cache::{Feed, Limits};
@@ -66,13 +66,14 @@ fn request(kind: &str, resource: &str, namespace: &str, name: &str) -> Request {
     let target = Target {
         kind: GroupVersionKind::new("", "v1", kind),
         resource: GroupVersionResource::new("", "v1", resource),
-        subresource: String::new(),
+        ..Target::default()
     };
     Request { target: Arc::new(target), namespace: namespace.into(), name: name.into(), ..Request::default() }
 }
 
 /// Returns a cluster with all features on.
 fn cluster(namespaces: Arc<Store>, phase: usize) -> Cluster {
+    let metrics = Registry::default();
     Cluster {
         namespaces: Arc::new(StoredNamespaces::new(namespaces, phase)),
         objects: Arc::new(StoredObjects::new(AdmissionStores::default())),
@@ -86,7 +87,8 @@ fn cluster(namespaces: Arc<Store>, phase: usize) -> Cluster {
         toleration_seconds: TolerationSeconds { not_ready: 300, unreachable: 300 },
         services: Arc::new(NoServices),
         egress: None,
-        metrics: Registry::default(),
+        webhook_metrics: Arc::new(WebhookMetrics::new(&metrics).unwrap()),
+        metrics,
         spawner: Tasks::new().spawner(),
         clock: Clock::system(),
         random: Random::system(),
@@ -312,7 +314,7 @@ async fn a_second_run_is_made_once_and_notes_are_kept() {
     RequestAdmission::new(chain, request).on_create(value("{}")).await.unwrap();
     assert_eq!(*runs.lock().unwrap(), [false, true]);
     assert_eq!(notes.take_warnings(), ["changed"]);
-    assert_eq!(notes.annotations()["reinvoking.test/run"], "changed");
+    assert_eq!(notes.annotations(pintle_admission::AuditLevel::Metadata)["reinvoking.test/run"], "changed");
 }
 
 #[derive(Default)]

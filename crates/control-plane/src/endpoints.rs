@@ -3,8 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use pintle_admission::{Chain, ObjectConversion, Request, RequestAdmission, ServedVersions, Target};
-use pintle_auth::User;
+use pintle_admission::{Chain, ObjectConversion, ServedVersions};
 use pintle_features::Feature;
 use pintle_meta::gvk::GroupVersionResource;
 use pintle_registry::{Client, Guard, Served, Store, Subresource};
@@ -19,9 +18,9 @@ use crate::access::claims::{AdminAccess, ClaimStatuses, Permissions};
 use crate::access::escalation::NoEscalation;
 use crate::access::params::ReadableParams;
 use crate::access::pod_certificates::PodCertificateStatuses;
-use crate::api_groups;
 use crate::resources::ResourcesConfig;
 use crate::stores::StoredKind;
+use crate::{api_groups, own_writes};
 
 /// Makes the endpoints of built-in resources.
 pub(crate) struct Endpoints<'a> {
@@ -35,13 +34,17 @@ pub(crate) struct Endpoints<'a> {
     pub(crate) served: &'a [pintle_discovery::GroupVersion],
 }
 
+fn named(version: &GroupVersion, resource: &Resource) -> GroupVersionResource {
+    GroupVersionResource::new(version.group, version.version, resource.name)
+}
+
 /// Returns a resource or subresource in all other served group versions that have the same stored objects.
 fn equivalent<'a>(
     resources: &'a Resources,
     served: &'a [pintle_discovery::GroupVersion],
     version: &'a GroupVersion,
     resource: &'a Resource,
-) -> impl Iterator<Item = &'a Resource> {
+) -> impl Iterator<Item = (&'a GroupVersion, &'a Resource)> {
     let path = |version: &GroupVersion, name: &str| {
         let mut stored = version.resources.iter().filter(|found| found.subresource.is_none());
         Some(stored.find(|found| found.name == name)?.storage?.path)
@@ -52,12 +55,13 @@ fn equivalent<'a>(
         .iter()
         .filter(move |other| (other.group, other.version) != (version.group, version.version));
     others.flat_map(move |other| {
-        other.resources.iter().filter(move |found| {
+        let found = other.resources.iter().filter(move |found| {
             found.subresource == resource.subresource
                 && own_path.is_some()
                 && path(other, found.name) == own_path
                 && api_groups::contains(served, other, found)
-        })
+        });
+        found.map(move |found| (other, found))
     })
 }
 
@@ -93,10 +97,13 @@ impl Endpoints<'_> {
         let kind = self.kind(version, resource.name).filter(|_| is_stored);
         let others = kind.into_iter().flat_map(|kind| {
             let equivalent = equivalent(self.resources, self.served, version, resource);
-            equivalent
-                .map(|other| Arc::new(Version::new(other, Some(kind.builtin.clone()))) as Arc<dyn Served>)
+            equivalent.map(|(other_version, other)| {
+                let served = Arc::new(Version::new(other, Some(kind.builtin.clone()))) as Arc<dyn Served>;
+                (named(other_version, other), served)
+            })
         });
-        Arc::new(ServedVersions::new(std::iter::once(served.clone()).chain(others)))
+        let own = std::iter::once((named(version, resource), served.clone()));
+        Arc::new(ServedVersions::new(own.chain(others)))
     }
 
     fn implementation(
@@ -301,24 +308,8 @@ impl Endpoints<'_> {
         let path = if subresource.is_empty() { name.to_owned() } else { format!("{name}/{subresource}") };
         let strategy = strategy::of(group, &path, &self.config.settings)?;
         let served = Arc::new(Version::new(resource, Some(kind.builtin.clone())));
-        let target = Arc::new(Target {
-            kind: served.kind().clone(),
-            resource: GroupVersionResource::new(group, version, name),
-            subresource: subresource.into(),
-        });
-        let (chain, user) = (self.admission.clone(), Arc::new(User::api_server()));
-        let conversion: Arc<dyn ObjectConversion> = Arc::new(ServedVersions::new([served.clone() as _]));
-        let admission = Arc::new(move |namespace: &str, name: &str| {
-            let request = Request {
-                target: target.clone(),
-                namespace: namespace.into(),
-                name: name.into(),
-                user: user.clone(),
-                conversion: Some(conversion.clone()),
-                ..Request::default()
-            };
-            Box::new(RequestAdmission::new(chain.clone(), request)) as _
-        });
+        let (chain, resource) = (self.admission.clone(), GroupVersionResource::new(group, version, name));
+        let admission = own_writes::admission(move || chain.clone(), served.clone(), resource, subresource);
         let store = Arc::new(kind.store.with_strategy(strategy));
         Some(Client::of_subresource(store, served, subresource).admitted_by(admission))
     }
@@ -342,7 +333,7 @@ mod tests {
         let mut named = found.resources.iter();
         let resource = named.find(|found| found.name == name && found.subresource == subresource);
         let others = equivalent(&resources, &served, found, resource.expect("a resource"));
-        others.map(|other| Version::new(other, None).kind().api_version()).collect()
+        others.map(|(_, other)| Version::new(other, None).kind().api_version()).collect()
     }
 
     #[test]

@@ -5,12 +5,11 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use pintle_admission::{
-    AdmissionStores, Chain, Clients, Cluster, Configurations, LateChain, ObjectConversion, Request,
-    RequestAdmission, ServedVersions, StoredNamespaces, StoredObjects, StoredPriorityClasses, Target,
-    TolerationSeconds,
+    AdmissionStores, Chain, Clients, Cluster, Configurations, LateChain, StoredNamespaces, StoredObjects,
+    StoredPriorityClasses, TolerationSeconds, WebhookMetrics,
 };
+use pintle_auth::Authorizer;
 use pintle_auth::authorizer::rbac::Escalation;
-use pintle_auth::{Authorizer, User};
 use pintle_cache::Pool;
 use pintle_codec::negotiate::Encoding;
 use pintle_controllers::{Controller, DefaultServiceAccounts, Runtime, ServiceRepair, SystemNamespaces};
@@ -36,11 +35,11 @@ use pintle_server::{Documents, Metrics};
 use crate::access::Tokens;
 use crate::access::rbac::Roles;
 use crate::access::rest_mapper::ServedKinds;
-use crate::bootstrap;
 use crate::endpoints::Endpoints;
 use crate::error::no_resource;
 use crate::stores::Stores;
 use crate::{Error, api_groups};
+use crate::{bootstrap, own_writes};
 
 const NETWORKING: &str = "networking.k8s.io";
 
@@ -270,6 +269,7 @@ fn admission(stores: &Stores, config: &ResourcesConfig, kinds: ServedKinds) -> R
         toleration_seconds: config.toleration_seconds,
         services: config.services.clone(),
         egress: config.egress.clone(),
+        webhook_metrics: Arc::new(WebhookMetrics::new(&config.registry).map_err(Error::part)?),
         metrics: config.registry.clone(),
         spawner: config.spawner.clone(),
         clock: config.settings.clock.clone(),
@@ -288,20 +288,8 @@ fn admission(stores: &Stores, config: &ResourcesConfig, kinds: ServedKinds) -> R
 fn admitted_namespaces(stores: &Stores, chain: LateChain) -> Option<Client> {
     let (client, served) = (stores.client("", "v1", "namespaces")?, stores.served("", "v1", "namespaces")?);
     let resource = GroupVersionResource::new("", "v1", "namespaces");
-    let target = Arc::new(Target { kind: served.kind().clone(), resource, subresource: String::new() });
-    let user = Arc::new(User::api_server());
-    let conversion: Arc<dyn ObjectConversion> = Arc::new(ServedVersions::new([served]));
-    Some(client.admitted_by(Arc::new(move |namespace: &str, name: &str| {
-        let request = Request {
-            target: target.clone(),
-            namespace: namespace.into(),
-            name: name.into(),
-            user: user.clone(),
-            conversion: Some(conversion.clone()),
-            ..Request::default()
-        };
-        Box::new(RequestAdmission::new(chain.chain().unwrap_or_default(), request)) as _
-    })))
+    let chain = move || chain.chain().unwrap_or_default();
+    Some(client.admitted_by(own_writes::admission(chain, served, resource, "")))
 }
 
 /// Gives the allocations of cluster IPs and node ports the stores that they are kept in.

@@ -490,7 +490,7 @@ async fn admission_can_refuse_each() {
             self.create(new).await
         }
 
-        async fn delete(&self, old: &Value) -> Result<()> {
+        async fn delete(&self, old: &Value, _: &DeleteOptions) -> Result<()> {
             self.create(old).await
         }
     }

@@ -10,8 +10,8 @@ use pintle_codec::json;
 use pintle_codec::negotiate::Encoding;
 use pintle_meta::{CauseType, Status, Value};
 use pintle_registry::{
-    Admission, AdmitAll, Client, Context, MutatingAdmission, Result, Store, StoreConfig, Subresource,
-    WriteOptions,
+    Admission, AdmitAll, Client, Context, DeleteOptions, MutatingAdmission, Result, Store, StoreConfig,
+    Subresource, WriteOptions,
 };
 use pintle_resources::builtin::Builtin;
 use pintle_resources::served::Version;
@@ -36,7 +36,7 @@ impl Admission for Counting {
         Ok(())
     }
 
-    async fn delete(&self, _: &Value) -> Result<()> {
+    async fn delete(&self, _: &Value, _: &DeleteOptions) -> Result<()> {
         Ok(())
     }
 }

@@ -23,6 +23,7 @@ use crate::namespaces::StoredNamespaces;
 use crate::objects::{AdmissionStores, Resource, StoredObjects};
 use crate::priority_classes::StoredPriorityClasses;
 use crate::rest_mapper::{RestMapper, RestMapping};
+use crate::webhook_metrics::WebhookMetrics;
 
 /// Stores whose objects are untyped, and a [`Cluster`] that reads them.
 pub(crate) struct TestCluster {
@@ -103,6 +104,7 @@ impl TestCluster {
             .collect();
         let (tasks, namespaces) = (Tasks::new(), stores["namespaces"].clone());
         let stores = AdmissionStores::new(|path| stores.get(path).cloned());
+        let metrics = Registry::default();
         let cluster = Cluster {
             namespaces: Arc::new(StoredNamespaces::new(namespaces, Untyped::PHASE)),
             objects: Arc::new(StoredObjects::new(stores.clone())),
@@ -116,7 +118,8 @@ impl TestCluster {
             toleration_seconds: TolerationSeconds { not_ready: 300, unreachable: 300 },
             services: Arc::new(NoServices),
             egress: None,
-            metrics: Registry::default(),
+            webhook_metrics: Arc::new(WebhookMetrics::new(&metrics).expect("metrics")),
+            metrics,
             spawner: tasks.spawner(),
             clock: Clock::system(),
             random: Random::system(),

@@ -65,6 +65,8 @@ const THERE: &[(&str, &str)] = &[
     ("NodeDeclaredFeatureValidator", "update a pod"),
     ("JobValidation", "update a job"),
     ("PodResizeValidator", "resize a pod"),
+    ("MutatingAdmissionWebhook", "create a pod"),
+    ("ValidatingAdmissionWebhook", "create a pod"),
     ("ResourceQuota", "create a pod"),
 ];
 

@@ -8,6 +8,7 @@ use pintle_runtime::ManualClock;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::AuditLevel;
 use crate::configuration::Configurations;
 use crate::testing::{Case, TestCluster, create, target, update};
 
@@ -72,7 +73,7 @@ async fn images_are_asked_about() {
     let setup = setup(json!({}), judge).await;
     let case = creation("good");
     assert_eq!(case.clone().run(&setup.plugin).await.why(), None);
-    let notes = case.request.notes.annotations();
+    let notes = case.request.notes.annotations(AuditLevel::Metadata);
     assert_eq!(notes.get("imagepolicywebhook.image-policy.k8s.io/asked").map(String::as_str), Some("yes"));
     assert_eq!(creation("bad").run(&setup.plugin).await.why().as_deref(), Some(REASONLESS));
     let reason = "image policy webhook backend denied one or more images: not here";
@@ -139,7 +140,7 @@ async fn a_webhook_that_fails_denies_unless_configured_otherwise() {
         let open = setup(json!({"defaultAllow": true}), move |_| reply()).await;
         let case = creation("good");
         assert_eq!(case.clone().run(&open.plugin).await.why(), None);
-        let notes = case.request.notes.annotations();
+        let notes = case.request.notes.annotations(AuditLevel::Metadata);
         assert_eq!(
             notes.get("imagepolicywebhook.image-policy.k8s.io/failed-open").map(String::as_str),
             Some("true")

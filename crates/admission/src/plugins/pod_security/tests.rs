@@ -4,6 +4,7 @@ use pintle_codec::{json, yaml};
 use super::evaluate::evaluate;
 use super::labels::{Level, LevelVersion, Version};
 use super::*;
+use crate::AuditLevel;
 use crate::configuration::Configurations;
 use crate::testing::{Case, Outcome, TestCluster, create, update};
 
@@ -62,7 +63,7 @@ impl Fixture {
         let unprefixed = |(key, value): (String, String)| {
             (key.strip_prefix(PREFIX).expect("the prefix").to_owned(), value)
         };
-        let annotations = notes.annotations().into_iter().map(unprefixed).collect();
+        let annotations = notes.annotations(AuditLevel::Metadata).into_iter().map(unprefixed).collect();
         Noted { rejection, warnings: notes.take_warnings(), annotations }
     }
 
