@@ -1,7 +1,7 @@
 //! The addresses of the cluster's services: their cluster IPs, or with `--enable-aggregator-routing` their endpoints.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -24,7 +24,8 @@ const SERVICE_NAME: &str = "kubernetes.io/service-name";
 
 /// Resolves services by the stored objects.
 pub(crate) struct Services {
-    services: Arc<Store>,
+    /// Not kept alive from here: allocations of cluster IPs are part of it and are admitted by plugins, which resolve webhooks.
+    services: Weak<Store>,
     /// The slices of endpoints, if requests go to endpoints.
     slices: Option<Arc<Store>>,
     /// The address of this server, to which the service `kubernetes` resolves.
@@ -48,11 +49,12 @@ impl Services {
             IpAddr::V6(_) => Ipv6Addr::LOCALHOST.into(),
         };
         let own = Address { host: host.to_string(), port: listening.port() };
-        Ok(Services { services: store("services/specs")?, slices, own, random })
+        Ok(Services { services: Arc::downgrade(&store("services/specs")?), slices, own, random })
     }
 
     async fn service(&self, namespace: &str, name: &str) -> Result<Value, String> {
-        find(&self.services, namespace, name).await.map_err(|status| match status.reason {
+        let services = self.services.upgrade().ok_or("the control plane has ended")?;
+        find(&services, namespace, name).await.map_err(|status| match status.reason {
             Reason::NotFound => format!("service {} not found", quote(name)),
             _ => status.message,
         })

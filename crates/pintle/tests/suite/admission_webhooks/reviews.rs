@@ -1,5 +1,7 @@
 //! Reviews of requests that are not about one object of a resource.
 
+use pintle_outbound::testing::HttpsOptions;
+
 use super::*;
 
 /// Starts a server whose webhook sees everything of some groups but events and leases.
@@ -202,4 +204,20 @@ async fn webhooks_behind_services_are_looked_up() {
         "Internal error occurred: failed calling webhook \"s.example.io\": failed to call webhook: Post \
          \"https://nowhere.default.svc:443/p?timeout=10s\": service \"nowhere\" not found",
     );
+
+    let options = HttpsOptions { names: vec!["hook.default.svc"], ..HttpsOptions::default() };
+    let behind = HttpsServer::start_with(options, allow).await;
+    let port = behind.address.port();
+    let service =
+        json!({"metadata": {"name": "hook"}, "spec": {"type": "ExternalName", "externalName": "localhost"}});
+    made(&server, "/api/v1/namespaces/default/services", &service).await;
+    let mut found = hook("b.example.io", &behind, "/", &rules("", &["configmaps"]));
+    found["clientConfig"]["service"] =
+        json!({"namespace": "default", "name": "hook", "path": "/p", "port": port});
+    found["clientConfig"].as_object_mut().expect("an object").remove("url");
+    configure(&server, "validating", "b", &[found]).await;
+    made(&server, CONFIG_MAPS, &config_map("a")).await;
+    let seen = behind.seen().remove(0);
+    assert_eq!((seen.path.as_str(), seen.version), ("/p?timeout=10s", http::Version::HTTP_11));
+    assert_eq!(seen.header("host"), format!("hook.default.svc:{port}"));
 }
