@@ -14,10 +14,11 @@ use pintle_runtime::{Clock, Random, Spawner, Stopwatch};
 
 use crate::attributes::Attributes;
 use crate::configuration::Configurations;
+use crate::manifests::ManifestEnvironment;
 use crate::namespaces::NamespaceLister;
 use crate::objects::{AdmissionStores, ObjectLister};
 use crate::observer::{AdmissionType, Observation, Observer};
-use crate::plugin::Plugin;
+use crate::plugin::{InitError, Plugin};
 use crate::priority_classes::PriorityClassLister;
 use crate::rest_mapper::RestMapper;
 use crate::webhook_metrics::WebhookMetrics;
@@ -34,6 +35,8 @@ pub struct Cluster {
     pub clients: Clients,
     /// The configuration of plugins, from `--admission-control-config-file`.
     pub configurations: Configurations,
+    /// For objects of plugins that are files; `None` in a control plane that reads no files.
+    pub manifests: Option<ManifestEnvironment>,
     pub priority_classes: Arc<dyn PriorityClassLister>,
     /// Finds the resources of kinds.
     pub rest_mapper: Arc<dyn RestMapper>,
@@ -112,10 +115,14 @@ impl Chain {
     pub fn named<'n>(names: impl IntoIterator<Item = &'n str>, cluster: &Cluster) -> Result<Chain, String> {
         let mut made = Vec::new();
         for name in names {
-            let plugin = plugins::make(name, cluster);
-            made.extend(
-                plugin.map_err(|why| format!("couldn't init admission plugin {}: {why}", quote(name)))?,
-            );
+            let plugin = plugins::make(name, cluster).map_err(|error| {
+                let failed = match &error {
+                    InitError::Configuration(_) => "couldn't init admission plugin",
+                    InitError::Initialization(_) => "failed to initialize admission plugin",
+                };
+                format!("{failed} {}: {error}", quote(name))
+            });
+            made.extend(plugin?);
         }
         Ok(Chain::new(made))
     }

@@ -19,6 +19,7 @@ mod conversion;
 mod default_class;
 mod expressions;
 mod lru;
+mod manifests;
 mod matching;
 mod metrics;
 mod namespaces;
@@ -40,6 +41,10 @@ pub use attributes::{Attributes, Operation, Request, Target, Versioned};
 pub use chain::{Chain, Clients, Cluster, LateChain, TolerationSeconds};
 pub use configuration::{ConfigurationSource, Configurations, configuration_sources};
 pub use conversion::{Equivalent, ObjectConversion, ServedVersions};
+pub use manifests::{
+    Manifest, ManifestDecoder, ManifestEnvironment, ManifestFile, ManifestFolders, ManifestMetrics,
+    is_manifest,
+};
 pub use metrics::Metrics;
 pub use namespaces::{NamespaceLister, Phase, StoredNamespaces};
 pub use notes::{AnnotationError, AuditLevel, Notes};

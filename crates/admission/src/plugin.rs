@@ -5,6 +5,23 @@ use async_trait::async_trait;
 use crate::Result;
 use crate::attributes::{Attributes, Operation, Target};
 
+/// The reason why a plugin cannot be made, in the reference's words: a server with such a plugin does not start.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum InitError {
+    /// Its configuration cannot be decoded or is not valid.
+    #[error("{0}")]
+    Configuration(String),
+    /// It cannot work with its configuration.
+    #[error("{0}")]
+    Initialization(String),
+}
+
+impl From<String> for InitError {
+    fn from(why: String) -> InitError {
+        InitError::Configuration(why)
+    }
+}
+
 /// One admission plugin.
 ///
 /// [`Plugin::admits`] and [`Plugin::validates`] are called for every write and must be cheap; a plugin that returns `false` costs

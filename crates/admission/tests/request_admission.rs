@@ -80,6 +80,7 @@ fn cluster(namespaces: Arc<Store>, phase: usize) -> Cluster {
         stores: AdmissionStores::default(),
         clients: Clients::default(),
         configurations: Configurations::default(),
+        manifests: None,
         priority_classes: Arc::new(StoredPriorityClasses::new(None)),
         rest_mapper: Arc::new(NoKinds),
         authorizer: Arc::new(PrivilegedGroup),

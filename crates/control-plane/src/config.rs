@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::HeaderValue;
-use pintle_admission::{Configurations, TolerationSeconds};
+use pintle_admission::{Configurations, ManifestFolders, TolerationSeconds};
 use pintle_auth::authenticator::FrontProxyHeaders;
 use pintle_auth::authorizer::AlwaysAllow;
 use pintle_auth::{Authenticator, Authorizer, TokenAuthenticator};
@@ -113,6 +113,8 @@ pub struct ApiConfig {
     pub admission_plugins: Vec<&'static str>,
     /// The configuration of admission plugins.
     pub admission_configurations: Configurations,
+    /// Reads the static manifests of admission plugins; without it, none can be configured.
+    pub manifest_folders: Option<Arc<dyn ManifestFolders>>,
     /// Admission plugins whose objects are stored without being enforced.
     pub missing_plugins: Unenforced,
     pub toleration_seconds: TolerationSeconds,
@@ -263,6 +265,7 @@ impl Default for ApiConfig {
             groups: ApiGroupsConfig::default(),
             admission_plugins: default_admission_plugins(),
             admission_configurations: Configurations::default(),
+            manifest_folders: None,
             missing_plugins: Unenforced::default(),
             toleration_seconds: TolerationSeconds { not_ready: 300, unreachable: 300 },
             event_ttl: Duration::from_secs(60 * 60),

@@ -13,7 +13,7 @@ pub enum Error {
     ApiGroups(String),
 
     /// The configuration of an admission plugin is wrong.
-    #[error("failed to initialize admission: {0}")]
+    #[error("failed to apply admission: {0}")]
     Admission(String),
 
     #[error(transparent)]

@@ -18,6 +18,7 @@ mod endpoints;
 mod error;
 mod health;
 mod identity;
+mod manifests;
 mod own_writes;
 mod peers;
 mod resources;

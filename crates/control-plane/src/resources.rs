@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use pintle_admission::{
-    AdmissionStores, Chain, Clients, Cluster, Configurations, LateChain, StoredNamespaces, StoredObjects,
-    StoredPriorityClasses, TolerationSeconds, WebhookMetrics,
+    AdmissionStores, Chain, Clients, Cluster, Configurations, LateChain, ManifestEnvironment,
+    ManifestFolders, ManifestMetrics, StoredNamespaces, StoredObjects, StoredPriorityClasses,
+    TolerationSeconds, WebhookMetrics,
 };
 use pintle_auth::Authorizer;
 use pintle_auth::authorizer::rbac::Escalation;
@@ -37,6 +38,7 @@ use crate::access::rbac::Roles;
 use crate::access::rest_mapper::ServedKinds;
 use crate::endpoints::Endpoints;
 use crate::error::no_resource;
+use crate::manifests::Manifests;
 use crate::stores::Stores;
 use crate::{Error, api_groups};
 use crate::{bootstrap, own_writes};
@@ -50,6 +52,10 @@ pub(crate) struct ResourcesConfig {
     pub(crate) admission_plugins: Vec<&'static str>,
     /// The configuration of plugins.
     pub(crate) admission_configurations: Configurations,
+    /// Reads static manifests.
+    pub(crate) manifest_folders: Option<Arc<dyn ManifestFolders>>,
+    /// The identity of this server; empty if it has none.
+    pub(crate) server_id: String,
     pub(crate) toleration_seconds: TolerationSeconds,
     pub(crate) authorizer: Arc<dyn Authorizer>,
     /// Checks that users grant only permissions that they have.
@@ -262,6 +268,7 @@ fn admission(stores: &Stores, config: &ResourcesConfig, kinds: ServedKinds) -> R
         stores: read,
         clients: Clients { namespaces: admitted_namespaces(stores, late.clone()), quota_status: quotas },
         configurations: config.admission_configurations.clone(),
+        manifests: manifests(stores, config)?,
         priority_classes: Arc::new(StoredPriorityClasses::new(stores.store("priorityclasses"))),
         rest_mapper: Arc::new(kinds),
         authorizer: config.authorizer.clone(),
@@ -282,6 +289,14 @@ fn admission(stores: &Stores, config: &ResourcesConfig, kinds: ServedKinds) -> R
     let chain = chain.with_observer(Arc::new(metrics));
     late.set(&chain);
     Ok(chain)
+}
+
+/// Returns how static manifests are read, if the program reads files.
+fn manifests(stores: &Stores, config: &ResourcesConfig) -> Result<Option<ManifestEnvironment>, Error> {
+    let Some(folders) = config.manifest_folders.clone() else { return Ok(None) };
+    let metrics = ManifestMetrics::new(&config.registry, &config.server_id).map_err(Error::part)?;
+    let decoder = Arc::new(Manifests::new(stores, &config.settings));
+    Ok(Some(ManifestEnvironment { folders, decoder, metrics: Arc::new(metrics) }))
 }
 
 /// Returns a client of namespaces whose writes pass a chain that is made later.

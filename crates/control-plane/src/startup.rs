@@ -201,6 +201,12 @@ impl Startup {
             settings: self.settings.clone(),
             admission_plugins: config.api.admission_plugins.clone(),
             admission_configurations: config.api.admission_configurations.clone(),
+            manifest_folders: config.api.manifest_folders.clone(),
+            server_id: if self.features.enabled(Feature::APIServerIdentity) {
+                identity::server_id(&config.network.hostname)
+            } else {
+                String::new()
+            },
             toleration_seconds: config.api.toleration_seconds,
             authorizer: access.authorizer.clone(),
             escalation: Arc::new(Escalation::new(access.roles.clone(), access.authorizer.clone())),

@@ -15,7 +15,7 @@ pub(crate) fn configurations(
     plugins: &[&'static str],
 ) -> anyhow::Result<Configurations> {
     let Some(path) = path else { return Ok(Configurations::default()) };
-    let failed = |why: String| anyhow!("failed to read plugin config: {why}");
+    let failed = |why: String| anyhow!("failed to apply admission: failed to read plugin config: {why}");
     let text = read(path).map_err(|error| {
         failed(format!(
             "unable to read admission control configuration from {path:?} [{}]",
@@ -37,7 +37,7 @@ pub(crate) fn configurations(
 }
 
 /// Reads a file, but not one without an end.
-fn read(path: &Path) -> io::Result<Bytes> {
+pub(crate) fn read(path: &Path) -> io::Result<Bytes> {
     let mut content = Vec::new();
     let longest = u64::try_from(LARGEST).unwrap_or(u64::MAX);
     fs::File::open(path)?.take(longest.saturating_add(1)).read_to_end(&mut content)?;
@@ -48,7 +48,7 @@ fn read(path: &Path) -> io::Result<Bytes> {
 }
 
 /// Returns an error in Go's words: `open /a: no such file or directory`.
-fn shown(path: &Path, error: &io::Error) -> String {
+pub(crate) fn shown(path: &Path, error: &io::Error) -> String {
     let path = path.display();
     match error.kind() {
         io::ErrorKind::NotFound => format!("open {path}: no such file or directory"),
@@ -97,12 +97,15 @@ mod tests {
         assert_eq!(
             error(&missing, &[]),
             format!(
-                "failed to read plugin config: unable to read admission control configuration from {shown:?} [open {shown}: no \
-                 such file or directory]"
+                "failed to apply admission: failed to read plugin config: unable to read admission control configuration from \
+                 {shown:?} [open {shown}: no such file or directory]"
             )
         );
         assert!(error(dir.path(), &[]).ends_with(": is a directory]"));
         fs::write(&missing, "a: b").unwrap();
-        assert_eq!(error(&missing, &[]), "failed to read plugin config: Object 'Kind' is missing in 'a: b'");
+        assert_eq!(
+            error(&missing, &[]),
+            "failed to apply admission: failed to read plugin config: Object 'Kind' is missing in 'a: b'"
+        );
     }
 }

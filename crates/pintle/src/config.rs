@@ -22,6 +22,7 @@ use crate::access::{issuers, modes};
 use crate::certificates::Certificates;
 use crate::external_signer::ExternalSigner;
 use crate::log_check::LogCheck;
+use crate::manifests::Folders;
 use crate::options::Options;
 use crate::storage::Storage;
 use crate::{addresses, admission, authentication, egress, service_accounts, snapshot};
@@ -138,6 +139,7 @@ fn api(flags: &Parsed, options: &Options) -> anyhow::Result<ApiConfig> {
             options.api.admission_config.as_deref(),
             plugins,
         )?,
+        manifest_folders: Some(Arc::new(Folders)),
         missing_plugins: Unenforced::plugins(&flags.missing_plugins()),
         toleration_seconds: options.api.toleration_seconds,
         event_ttl: options.api.event_ttl,

@@ -14,6 +14,7 @@ mod external_signer;
 mod files;
 mod listeners;
 mod log_check;
+mod manifests;
 mod options;
 mod pki;
 mod run;

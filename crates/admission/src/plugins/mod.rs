@@ -41,7 +41,7 @@ use std::sync::Arc;
 use pintle_features::Feature;
 
 use crate::chain::Cluster;
-use crate::plugin::Plugin;
+use crate::plugin::{InitError, Plugin};
 
 /// An implemented plugin.
 pub struct PluginEntry {
@@ -51,7 +51,7 @@ pub struct PluginEntry {
 }
 
 /// Makes a plugin; `None` if its feature gate is off. Errors if its configuration is wrong.
-type Make = fn(&Cluster) -> Result<Option<Arc<dyn Plugin>>, String>;
+type Make = fn(&Cluster) -> Result<Option<Arc<dyn Plugin>>, InitError>;
 
 const fn on(name: &'static str, make: Make) -> PluginEntry {
     PluginEntry { name, on_by_default: true, make }
@@ -61,7 +61,7 @@ const fn off(name: &'static str, make: Make) -> PluginEntry {
     PluginEntry { name, on_by_default: false, make }
 }
 
-fn made(plugin: impl Plugin) -> Result<Option<Arc<dyn Plugin>>, String> {
+fn made(plugin: impl Plugin) -> Result<Option<Arc<dyn Plugin>>, InitError> {
     Ok(Some(Arc::new(plugin)))
 }
 
@@ -70,7 +70,7 @@ fn with<P: Plugin>(
     cluster: &Cluster,
     gate: Feature,
     make: fn(&Cluster) -> P,
-) -> Result<Option<Arc<dyn Plugin>>, String> {
+) -> Result<Option<Arc<dyn Plugin>>, InitError> {
     if cluster.features.enabled(gate) { made(make(cluster)) } else { Ok(None) }
 }
 
@@ -149,11 +149,11 @@ pub const PLUGINS: &[PluginEntry] = &[
     }),
     on("MutatingAdmissionWebhook", |cluster| made(webhook::MutatingWebhooks::new(cluster)?)),
     on("ValidatingAdmissionWebhook", |cluster| made(webhook::ValidatingWebhooks::new(cluster)?)),
-    on("ResourceQuota", |cluster| resource_quota::ResourceQuota::new(cluster).and_then(made)),
+    on("ResourceQuota", |cluster| made(resource_quota::ResourceQuota::new(cluster)?)),
     off("AlwaysDeny", |_| made(always::Deny)),
 ];
 
 /// Makes the plugin of a name; `None` if it is not implemented or its feature gate is off.
-pub(crate) fn make(name: &str, cluster: &Cluster) -> Result<Option<Arc<dyn Plugin>>, String> {
+pub(crate) fn make(name: &str, cluster: &Cluster) -> Result<Option<Arc<dyn Plugin>>, InitError> {
     PLUGINS.iter().find(|entry| entry.name == name).map_or(Ok(None), |entry| (entry.make)(cluster))
 }

@@ -111,6 +111,7 @@ impl TestCluster {
             stores,
             clients: Clients::default(),
             configurations: Configurations::default(),
+            manifests: None,
             priority_classes: Arc::new(StoredPriorityClasses::new(None)),
             rest_mapper: Arc::new(NoKinds),
             authorizer: Arc::new(AlwaysAllow),

@@ -8,6 +8,7 @@ use pintle_outbound::configuration::{ConfigurationKind, null_is_default};
 use serde::Deserialize;
 
 use super::labels::{Level, LevelVersion, Policy, Version};
+use crate::plugin::InitError;
 
 const KIND: ConfigurationKind = ConfigurationKind {
     kind: "PodSecurityConfiguration",
@@ -16,7 +17,7 @@ const KIND: ConfigurationKind = ConfigurationKind {
         "pod-security.admission.config.k8s.io/v1beta1",
         "pod-security.admission.config.k8s.io/v1alpha1",
     ],
-    scheme: "admission/api/scheme/scheme.go:31",
+    scheme: "k8s.io/pod-security-admission/admission/api/scheme/scheme.go:31",
     is_strict: true,
 };
 
@@ -96,14 +97,15 @@ struct Lists {
 
 impl Configuration {
     /// Reads the configuration. Without one, or with an empty one, everything is allowed unless labels of a namespace forbid it.
-    pub(super) fn read(text: Option<&[u8]>) -> Result<Configuration, String> {
+    pub(super) fn read(text: Option<&[u8]>) -> Result<Configuration, InitError> {
         let document = match text {
             None | Some([]) => Document::default(),
             Some(text) => KIND.decode(text).map_err(|error| error.to_string())?,
         };
-        let defaults =
-            document.defaults.policy().map_err(|why| format!("PodSecurity configuration error: {why}"))?;
-        let exemptions = document.exemptions.valid().map_err(|why| format!("PodSecurity invalid: {why}"))?;
+        let unusable =
+            |what: &str, why: String| InitError::Initialization(format!("PodSecurity {what}: {why}"));
+        let defaults = document.defaults.policy().map_err(|why| unusable("configuration error", why))?;
+        let exemptions = document.exemptions.valid().map_err(|why| unusable("invalid", why))?;
         Ok(Configuration { defaults, exemptions })
     }
 }

@@ -1,6 +1,6 @@
 use super::*;
 
-fn read(body: &str) -> Result<Configuration, String> {
+fn read(body: &str) -> Result<Configuration, InitError> {
     let head = "apiVersion: pod-security.admission.config.k8s.io/v1\nkind: PodSecurityConfiguration\n";
     Configuration::read(Some(format!("{head}{body}").as_bytes()))
 }
@@ -39,6 +39,7 @@ fn all_versions_are_read() {
 
 #[test]
 fn other_documents_and_unknown_fields_are_refused() {
+    let configuration = |text: &str| InitError::Configuration(text.to_owned());
     let error = |text: &str| Configuration::read(Some(text.as_bytes())).unwrap_err();
     let version = "pod-security.admission.config.k8s.io/v1";
     for (text, expect) in [
@@ -53,39 +54,45 @@ fn other_documents_and_unknown_fields_are_refused() {
         (
             format!(r#"{{"apiVersion":"{version}","kind":"Other"}}"#),
             format!(
-                r#"no kind "Other" is registered for version "{version}" in scheme "admission/api/scheme/scheme.go:31""#
+                r#"no kind "Other" is registered for version "{version}" in scheme "k8s.io/pod-security-admission/admission/api/scheme/scheme.go:31""#
             ),
         ),
         (
             format!(r#"{{"apiVersion":"{version}9","kind":"PodSecurityConfiguration"}}"#),
             format!(
-                r#"no kind "PodSecurityConfiguration" is registered for version "{version}9" in scheme "admission/api/scheme/scheme.go:31""#
+                r#"no kind "PodSecurityConfiguration" is registered for version "{version}9" in scheme "k8s.io/pod-security-admission/admission/api/scheme/scheme.go:31""#
             ),
         ),
     ] {
-        assert_eq!(error(&text), expect);
+        assert_eq!(error(&text), configuration(&expect));
     }
-    assert_eq!(read("deflaults: {}").unwrap_err(), r#"strict decoding error: unknown field "deflaults""#);
+    assert_eq!(
+        read("deflaults: {}").unwrap_err(),
+        configuration(r#"strict decoding error: unknown field "deflaults""#)
+    );
     assert_eq!(
         read("defaults: {enforceVersion: latest}").unwrap_err(),
-        r#"strict decoding error: unknown field "defaults.enforceVersion""#
+        configuration(r#"strict decoding error: unknown field "defaults.enforceVersion""#)
     );
 }
 
 #[test]
 fn wrong_defaults_and_exemptions_are_named() {
+    let error = |body: &str| match read(body) {
+        Err(InitError::Initialization(why)) => why,
+        other => panic!("{other:?}"),
+    };
     assert_eq!(
-        read("defaults: {enforce: none}").unwrap_err(),
+        error("defaults: {enforce: none}"),
         "PodSecurity configuration error: enforce: must be one of privileged, baseline, restricted"
     );
     assert_eq!(
-        read("defaults: {warn: Restricted, enforce-version: '1.2', audit: x}").unwrap_err(),
+        error("defaults: {warn: Restricted, enforce-version: '1.2', audit: x}"),
         r#"PodSecurity configuration error: [enforce-version: must be "latest" or "v1.x", audit: must be one of privileged, baseline, restricted, warn: must be one of privileged, baseline, restricted]"#
     );
-    let wrong = read(
+    let wrong = error(
         "exemptions: {usernames: ['', a, a], namespaces: ['n', 'n', 'a.b'], runtimeClasses: [c, c, 'A']}",
     );
-    let wrong = wrong.unwrap_err();
     let parts = [
         r#"PodSecurity invalid: [exemptions.namespaces[1]: Duplicate value: "n", "#,
         r#"exemptions.namespaces[2]: Invalid value: "a.b": must not contain dots, "#,

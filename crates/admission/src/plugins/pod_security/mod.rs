@@ -29,7 +29,7 @@ use crate::Result;
 use crate::attributes::{Attributes, Operation, Target};
 use crate::chain::Cluster;
 use crate::objects::Resource;
-use crate::plugin::Plugin;
+use crate::plugin::{InitError, Plugin};
 
 const NAME: &str = "PodSecurity";
 
@@ -49,7 +49,7 @@ pub(crate) struct PodSecurity {
 
 impl PodSecurity {
     /// Errors if the configuration is wrong.
-    pub(crate) fn new(cluster: &Cluster) -> Result<PodSecurity, String> {
+    pub(crate) fn new(cluster: &Cluster) -> Result<PodSecurity, InitError> {
         let text = cluster.configurations.of(NAME).map(|bytes| &bytes[..]);
         Ok(PodSecurity {
             configuration: Configuration::read(text)?,

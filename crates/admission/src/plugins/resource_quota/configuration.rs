@@ -8,7 +8,7 @@ use serde::Deserialize;
 const KIND: ConfigurationKind = ConfigurationKind {
     kind: "ResourceQuotaConfiguration",
     versions: &["apiserver.config.k8s.io/v1"],
-    scheme: "admission/plugin/resourcequota/config.go:31",
+    scheme: "pkg/admission/plugin/resourcequota/config.go:31",
     is_strict: true,
 };
 /// The same by its older name.
@@ -126,11 +126,11 @@ limitedResources:
         let (version, kind) = (KIND.versions[0], KIND.kind);
         assert_eq!(
             of(version, "Configuration", ""),
-            "no kind \"Configuration\" is registered for version \"apiserver.config.k8s.io/v1\" in scheme \"admission/plugin/resourcequota/config.go:31\""
+            "no kind \"Configuration\" is registered for version \"apiserver.config.k8s.io/v1\" in scheme \"pkg/admission/plugin/resourcequota/config.go:31\""
         );
         assert_eq!(
             of("v1", kind, ""),
-            "no kind \"ResourceQuotaConfiguration\" is registered for version \"v1\" in scheme \"admission/plugin/resourcequota/config.go:31\""
+            "no kind \"ResourceQuotaConfiguration\" is registered for version \"v1\" in scheme \"pkg/admission/plugin/resourcequota/config.go:31\""
         );
         assert_eq!(
             of(version, kind, "foo: 1\nlimitedResources:\n- resources: pods"),

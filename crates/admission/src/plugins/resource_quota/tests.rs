@@ -587,7 +587,7 @@ async fn a_wrong_configuration_is_an_error() {
     cluster.configurations = of("kind: Nothing\napiVersion: v1");
     assert_eq!(
         ResourceQuota::new(&cluster).err().unwrap(),
-        "no kind \"Nothing\" is registered for version \"v1\" in scheme \"admission/plugin/resourcequota/config.go:31\""
+        "no kind \"Nothing\" is registered for version \"v1\" in scheme \"pkg/admission/plugin/resourcequota/config.go:31\""
     );
     cluster.configurations = of("kind: Configuration\napiVersion: resourcequota.admission.k8s.io/v1beta1");
     assert!(ResourceQuota::new(&cluster).is_ok());

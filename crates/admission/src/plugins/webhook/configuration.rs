@@ -2,12 +2,20 @@
 
 use std::path::Path;
 
-use bytes::Bytes;
-use pintle_features::{Feature, Features};
 use pintle_meta::quote;
-use pintle_outbound::configuration::{self, null_is_default};
+use pintle_outbound::configuration::{ConfigurationKind, null_is_default};
 use pintle_outbound::kubeconfig::Users;
 use serde::Deserialize;
+
+use crate::chain::Cluster;
+use crate::manifests::check_folder;
+
+const KIND: ConfigurationKind = ConfigurationKind {
+    kind: "WebhookAdmissionConfiguration",
+    versions: &["apiserver.config.k8s.io/v1"],
+    scheme: "pkg/admission/plugin/webhook/config/kubeconfig.go:34",
+    is_strict: true,
+};
 
 #[derive(Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
@@ -15,51 +23,22 @@ pub(super) struct Configuration {
     /// The kubeconfig with the credentials for webhooks.
     #[serde(deserialize_with = "null_is_default")]
     kube_config_file: String,
-    /// The folder of configurations that are files.
+    /// The folder of configurations that are files; empty for none.
     #[serde(deserialize_with = "null_is_default")]
-    static_manifests_dir: String,
+    pub(super) static_manifests_dir: String,
 }
 
 impl Configuration {
-    /// Reads the configuration; the default one if there is none. Errors are the reference's.
-    pub(super) fn of(text: Option<&Bytes>) -> Result<Configuration, String> {
-        let Some(text) = text else { return Ok(Configuration::default()) };
-        let current =
-            configuration::read(text, &["apiserver.config.k8s.io/v1"], "WebhookAdmissionConfiguration");
-        let read: Configuration = current.or_else(|error| {
-            // The kind had another name in its first version.
-            configuration::read(text, &["apiserver.config.k8s.io/v1alpha1"], "WebhookAdmission")
-                .map_err(|_| error)
-        })?;
-        for (field, path) in
-            [("kubeConfigFile", &read.kube_config_file), ("staticManifestsDir", &read.static_manifests_dir)]
-        {
-            if !path.is_empty() && !path.starts_with('/') {
-                return Err(format!(
-                    "{field}: Invalid value: {}: must be an absolute file path",
-                    quote(path)
-                ));
-            }
+    /// Decodes and validates the configuration of a plugin; the default one if there is none. Errors are the reference's.
+    pub(super) fn of(plugin: &str, cluster: &Cluster) -> Result<Configuration, String> {
+        let read: Configuration = cluster.configurations.decode(plugin, &KIND)?.unwrap_or_default();
+        let path = &read.kube_config_file;
+        if !path.is_empty() && !path.starts_with('/') {
+            let path = quote(path);
+            return Err(format!("kubeConfigFile: Invalid value: {path}: must be an absolute file path"));
         }
+        check_folder(&read.static_manifests_dir, cluster)?;
         Ok(read)
-    }
-
-    /// Refuses fields whose feature is off.
-    pub(super) fn check_features(&self, features: &Features) -> Result<(), String> {
-        let gate = Feature::ManifestBasedAdmissionControlConfig;
-        if self.static_manifests_dir.is_empty() {
-            return Ok(());
-        }
-        let dir = quote(&self.static_manifests_dir);
-        if features.enabled(gate) {
-            // Refused rather than ignored: its webhooks would be missing without a sign.
-            Err(format!("static webhook manifests dir {dir} is not supported yet"))
-        } else {
-            Err(format!(
-                "static webhook manifests dir {dir} configured but ManifestBasedAdmissionControlConfig feature gate is not \
-                 enabled"
-            ))
-        }
     }
 
     /// Reads the credentials for webhooks.
@@ -73,39 +52,67 @@ impl Configuration {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use bytes::Bytes;
+    use pintle_features::{Feature, Features};
 
-    fn read(text: &str) -> Result<Configuration, String> {
-        Configuration::of(Some(&Bytes::copy_from_slice(text.as_bytes())))
+    use super::*;
+    use crate::configuration::Configurations;
+    use crate::manifests::testing::TestFolder;
+    use crate::testing::TestCluster;
+
+    async fn read_with(text: &str, features: Features) -> Result<Configuration, String> {
+        let mut cluster = TestCluster::new().await.cluster;
+        let text = Bytes::copy_from_slice(text.as_bytes());
+        cluster.configurations = Configurations::new([("P".to_owned(), text)]);
+        cluster.manifests = Some(TestFolder::new("/m").environment(&cluster.metrics));
+        cluster.features = features;
+        Configuration::of("P", &cluster)
     }
 
-    #[test]
-    fn both_versions_are_read_strictly() {
-        let v1 = "apiVersion: apiserver.config.k8s.io/v1\nkind: WebhookAdmissionConfiguration\n";
-        let alpha = "apiVersion: apiserver.config.k8s.io/v1alpha1\nkind: WebhookAdmission\n";
-        for version in [v1, alpha] {
-            let read = read(&format!("{version}kubeConfigFile: /etc/hooks")).unwrap();
-            assert_eq!(read.kube_config_file, "/etc/hooks");
-        }
-        assert_eq!(read(v1).unwrap(), Configuration::default());
-        let unknown = read(&format!("{v1}kubeconfigFile: /x")).unwrap_err();
+    async fn read(text: &str) -> Result<Configuration, String> {
+        read_with(text, Features::default()).await
+    }
+
+    const HEAD: &str = "apiVersion: apiserver.config.k8s.io/v1\nkind: WebhookAdmissionConfiguration\n";
+
+    #[tokio::test]
+    async fn the_document_is_decoded_strictly() {
+        let named = read(&format!("{HEAD}kubeConfigFile: /etc/hooks")).await.unwrap();
+        assert_eq!(named.kube_config_file, "/etc/hooks");
+        assert_eq!(read(HEAD).await.unwrap(), Configuration::default());
+        let unknown = read(&format!("{HEAD}kubeconfigFile: /x")).await.unwrap_err();
         assert_eq!(unknown, "strict decoding error: unknown field \"kubeconfigFile\"");
         assert_eq!(
-            read(&format!("{v1}kubeConfigFile: x")).unwrap_err(),
+            read(&format!("{HEAD}kubeConfigFile: x")).await.unwrap_err(),
             "kubeConfigFile: Invalid value: \"x\": must be an absolute file path"
         );
-        let other = read("apiVersion: apiserver.config.k8s.io/v2\nkind: WebhookAdmission").unwrap_err();
-        assert!(other.contains("no kind \"WebhookAdmission\" is registered"), "{other}");
+        let other =
+            read("apiVersion: apiserver.config.k8s.io/v1alpha1\nkind: WebhookAdmission").await.unwrap_err();
+        assert_eq!(
+            other,
+            "no kind \"WebhookAdmission\" is registered for version \"apiserver.config.k8s.io/v1alpha1\" in scheme \
+             \"pkg/admission/plugin/webhook/config/kubeconfig.go:34\""
+        );
     }
 
-    #[test]
-    fn manifests_need_their_feature() {
-        let text = "{\"apiVersion\":\"apiserver.config.k8s.io/v1\",\"kind\":\"WebhookAdmissionConfiguration\",\
-                    \"staticManifestsDir\":\"/m\"}";
-        let why = read(text).unwrap().check_features(&Features::default()).unwrap_err();
-        assert_eq!(
-            why,
-            "static webhook manifests dir \"/m\" configured but ManifestBasedAdmissionControlConfig feature gate is not enabled"
-        );
+    #[tokio::test]
+    async fn a_folder_of_manifests_needs_its_feature_and_a_directory() {
+        let on = Features::default().with(Feature::ManifestBasedAdmissionControlConfig, true);
+        let of = async |folder: &str, features: Features| {
+            let read = read_with(&format!("{HEAD}staticManifestsDir: {folder}"), features).await;
+            read.map(|read| read.static_manifests_dir)
+        };
+        assert_eq!(of("/m", on).await.as_deref(), Ok("/m"));
+        for (folder, features, expected) in [
+            (
+                "/m",
+                Features::default(),
+                "Forbidden: staticManifestsDir requires the ManifestBasedAdmissionControlConfig feature gate to be enabled",
+            ),
+            ("m", on, "Invalid value: \"m\": must be an absolute file path"),
+            ("/n", on, "Invalid value: \"/n\": unable to read: stat /n: no such file or directory"),
+        ] {
+            assert_eq!(of(folder, features).await, Err(format!("staticManifestsDir: {expected}")));
+        }
     }
 }

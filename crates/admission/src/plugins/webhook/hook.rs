@@ -16,7 +16,7 @@ use crate::matching::conditions::MatchConditions;
 pub(super) struct Hook {
     /// Unique in its configuration only if its author wants it so.
     pub(super) name: String,
-    /// `configuration/name/n`, where `n` counts webhooks of the same name.
+    /// `configuration/name/n`, where `n` counts webhooks of the same name; `manifest/configuration/name/n` in a file.
     pub(super) uid: String,
     pub(super) configuration: Arc<str>,
     pub(super) predicate: Predicate,
@@ -44,8 +44,9 @@ pub(super) enum SideEffects {
 }
 
 impl Hook {
-    /// Reads the webhooks of a configuration, in their order.
-    pub(super) fn read_all(configuration: &Value) -> Vec<Arc<Hook>> {
+    /// Reads the webhooks of a configuration, in their order. `origin` begins their UIDs: two configurations may have one name
+    /// if one of them is a file.
+    pub(super) fn read_all(configuration: &Value, origin: &str) -> Vec<Arc<Hook>> {
         let mut names: HashMap<&str, usize> = HashMap::new();
         let name: Arc<str> = configuration.name().into();
         let webhooks = configuration.items_at(&["webhooks"]).iter();
@@ -53,17 +54,17 @@ impl Hook {
             .map(|webhook| {
                 let count = names.entry(webhook.text_at(&["name"])).or_default();
                 *count += 1;
-                Arc::new(Hook::read(webhook, &name, *count - 1))
+                Arc::new(Hook::read(webhook, origin, &name, *count - 1))
             })
             .collect()
     }
 
-    fn read(webhook: &Value, configuration: &Arc<str>, count: usize) -> Hook {
+    fn read(webhook: &Value, origin: &str, configuration: &Arc<str>, count: usize) -> Hook {
         let name = webhook.text_at(&["name"]).to_owned();
         let seconds = webhook.get("timeoutSeconds").and_then(Value::as_i64);
         let versions = webhook.items_at(&["admissionReviewVersions"]).iter().filter_map(Value::as_str);
         Hook {
-            uid: format!("{configuration}/{name}/{count}"),
+            uid: format!("{origin}{configuration}/{name}/{count}"),
             configuration: configuration.clone(),
             predicate: Predicate::read(webhook, webhook.items_at(&["rules"])),
             conditions: MatchConditions::compile(webhook.items_at(&["matchConditions"])),

@@ -1,7 +1,8 @@
 //! `MutatingAdmissionWebhook` and `ValidatingAdmissionWebhook`: webhooks that change or reject objects.
 //!
 //! ```text
-//! configurations -> Hook (rules, selectors, conditions, client; once per object)     hook.rs
+//! configurations of the API and of files
+//!                -> Hook (rules, selectors, conditions, client; once per object)     hook.rs
 //!                -> hooks in order, with the candidates of each kind of request        source.rs
 //! request        -> candidates -> predicate -> match conditions -> calls              mutating.rs: one after the other
 //!                                                                                     validating.rs: all at once
@@ -15,6 +16,7 @@ mod call;
 mod clients;
 mod configuration;
 mod hook;
+mod manifests;
 mod mutating;
 mod review;
 mod source;
@@ -25,7 +27,7 @@ mod validating;
 use std::sync::Arc;
 
 use pintle_auth::Authorizer;
-use pintle_meta::{Status, Value};
+use pintle_meta::{Status, Value, quote};
 use pintle_runtime::Random;
 
 pub(crate) use self::mutating::MutatingWebhooks;
@@ -34,14 +36,16 @@ pub(crate) use self::validating::ValidatingWebhooks;
 use self::clients::Clients;
 use self::configuration::Configuration;
 use self::hook::Hook;
-use self::source::{Candidate, Source};
+use self::source::{Candidate, Hooks, Source};
 use crate::Result;
 use crate::attributes::{Attributes, Operation, Target};
 use crate::chain::Cluster;
 use crate::expressions::Variables;
+use crate::manifests::{Objects, StaticManifests};
 use crate::matching::conditions::Verdict;
 use crate::matching::{Match, NamespaceLabels};
 use crate::objects::Resource;
+use crate::plugin::InitError;
 use crate::webhook_metrics::{ConditionLabels, WebhookMetrics};
 
 /// The two plugins, where they differ.
@@ -88,13 +92,14 @@ struct Webhooks {
 }
 
 impl Webhooks {
-    fn new(of: Type, cluster: &Cluster) -> Result<Webhooks, String> {
-        let configuration = Configuration::of(cluster.configurations.of(of.plugin()))?;
-        configuration.check_features(&cluster.features)?;
+    fn new(of: Type, cluster: &Cluster) -> Result<Webhooks, InitError> {
+        let configuration = Configuration::of(of.plugin(), cluster)?;
+        let clients = Clients::new(configuration.users()?, cluster);
+        let manifests = static_manifests(of, &configuration.static_manifests_dir, cluster)?;
         Ok(Webhooks {
             of,
-            source: Source::new(cluster.stores.get(of.resource()).cloned()),
-            clients: Clients::new(configuration.users()?, cluster),
+            source: Source::new(cluster.stores.get(of.resource()).cloned(), manifests),
+            clients,
             namespaces: NamespaceLabels::new(&cluster.stores),
             authorizer: cluster.authorizer.clone(),
             metrics: cluster.webhook_metrics.clone(),
@@ -104,7 +109,7 @@ impl Webhooks {
 
     /// Reports whether requests of this kind can match a webhook. Until the configurations are loaded, all can.
     fn handles(&self, operation: Operation, target: &Target) -> bool {
-        !is_exempt(target) && self.source.has_candidates(operation, target)
+        self.source.has_candidates(operation, target)
     }
 
     async fn candidates(&self, attributes: &Attributes<'_>) -> Result<Arc<[Candidate]>> {
@@ -144,18 +149,25 @@ impl Webhooks {
     }
 }
 
-/// Objects that configure admission are not admitted by what they configure: nobody could repair a webhook that rejects them.
-fn is_exempt(target: &Target) -> bool {
-    target.kind.group == "admissionregistration.k8s.io"
-        && matches!(
-            target.kind.kind.as_str(),
-            "ValidatingWebhookConfiguration"
-                | "MutatingWebhookConfiguration"
-                | "ValidatingAdmissionPolicy"
-                | "ValidatingAdmissionPolicyBinding"
-                | "MutatingAdmissionPolicy"
-                | "MutatingAdmissionPolicyBinding"
-        )
+/// Loads the configurations that are files, if there is a folder of them.
+fn static_manifests(
+    of: Type,
+    folder: &str,
+    cluster: &Cluster,
+) -> Result<Option<StaticManifests<Hooks>>, InitError> {
+    if folder.is_empty() {
+        return Ok(None);
+    }
+    let rules = manifests::rules(of);
+    let hooks = |objects: &Objects| {
+        let configurations = rules.kinds.iter().flat_map(|kind| objects.of(kind));
+        Hooks::of_files(configurations)
+    };
+    let loaded = StaticManifests::start(folder, rules, cluster, hooks);
+    loaded.map(Some).map_err(|why| {
+        let folder = quote(folder);
+        InitError::Initialization(format!("failed to load static webhook manifests from {folder}: {why}"))
+    })
 }
 
 /// Returns the text of an object's field, if it has one.

@@ -17,7 +17,7 @@ use crate::attributes::{Attributes, Operation, Target};
 use crate::chain::Cluster;
 use crate::matching::Match;
 use crate::notes::AuditLevel;
-use crate::plugin::Plugin;
+use crate::plugin::{InitError, Plugin};
 
 pub(crate) struct MutatingWebhooks(Webhooks);
 
@@ -49,7 +49,7 @@ struct Patched {
 }
 
 impl MutatingWebhooks {
-    pub(crate) fn new(cluster: &Cluster) -> Result<MutatingWebhooks, String> {
+    pub(crate) fn new(cluster: &Cluster) -> Result<MutatingWebhooks, InitError> {
         Ok(MutatingWebhooks(Webhooks::new(Type::Mutating, cluster)?))
     }
 

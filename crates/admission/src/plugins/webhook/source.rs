@@ -1,4 +1,5 @@
-//! The webhooks of all configurations in the order of their calls, and those that a kind of request can match.
+//! The webhooks of all configurations in the order of their calls, and those that a kind of request can match. Those of files
+//! come before those of the API.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasher, RandomState};
@@ -10,6 +11,7 @@ use pintle_registry::{Mirror, Reflect, Store};
 use super::hook::Hook;
 use crate::Result;
 use crate::attributes::{Operation, Target};
+use crate::manifests::StaticManifests;
 
 /// Kinds of requests that are remembered. There are a few hundred resources with at most four operations each.
 const MOST_REMEMBERED: usize = 4096;
@@ -47,6 +49,12 @@ impl Remembered {
 }
 
 impl Hooks {
+    /// Reads the webhooks of configurations that are files.
+    pub(super) fn of_files<'a>(configurations: impl Iterator<Item = &'a Value>) -> Hooks {
+        let hooks = configurations.flat_map(|one| Hook::read_all(one, "manifest/"));
+        Hooks::new(hooks.collect())
+    }
+
     pub(super) fn new(hooks: Vec<Arc<Hook>>) -> Hooks {
         Hooks { hooks, hasher: RandomState::new(), candidates: RwLock::default() }
     }
@@ -93,7 +101,7 @@ impl Reflect for Configured {
         self.hooks = OnceLock::new();
         match object {
             Some(configuration) => {
-                self.configurations.insert(key.to_owned(), Hook::read_all(configuration));
+                self.configurations.insert(key.to_owned(), Hook::read_all(configuration, ""));
             }
             None => drop(self.configurations.remove(key)),
         }
@@ -114,16 +122,28 @@ impl Configured {
 pub(super) struct Source {
     /// `None` where configurations are not served.
     configured: Option<Mirror<Configured>>,
+    /// Configurations that are files.
+    manifests: Option<StaticManifests<Hooks>>,
 }
 
 impl Source {
-    pub(super) fn new(store: Option<Arc<Store>>) -> Source {
+    pub(super) fn new(store: Option<Arc<Store>>, manifests: Option<StaticManifests<Hooks>>) -> Source {
         let mirror = |store| Mirror::new(vec![store], Configured::default());
-        Source { configured: store.map(mirror) }
+        Source { configured: store.map(mirror), manifests }
     }
 
-    /// Reports whether there are candidates for a kind of request; true until that is known.
+    /// Reports whether there are candidates for a kind of request; true until that is known. Only webhooks of files see
+    /// requests for objects that configure admission.
     pub(super) fn has_candidates(&self, operation: Operation, target: &Target) -> bool {
+        let is_static = |manifests: &StaticManifests<Hooks>| {
+            !manifests.current().candidates(operation, target).is_empty()
+        };
+        if self.manifests.as_ref().is_some_and(is_static) {
+            return true;
+        }
+        if is_exempt(target) {
+            return false;
+        }
         let Some(configured) = &self.configured else { return false };
         if !configured.is_loaded() {
             return true;
@@ -133,8 +153,36 @@ impl Source {
 
     /// Returns the candidates for a kind of request. Errors if the configurations cannot be loaded.
     pub(super) async fn candidates(&self, operation: Operation, target: &Target) -> Result<Arc<[Candidate]>> {
-        let Some(configured) = &self.configured else { return Ok(Arc::default()) };
+        let manifests = self.manifests.as_ref().map(StaticManifests::current);
+        let of_files =
+            manifests.as_ref().map(|hooks| hooks.candidates(operation, target)).unwrap_or_default();
+        if is_exempt(target) {
+            return Ok(of_files);
+        }
+        let Some(configured) = &self.configured else { return Ok(of_files) };
         configured.ready().await?;
-        Ok(configured.read(|configured| configured.hooks().candidates(operation, target)))
+        let stored = configured.read(|configured| configured.hooks().candidates(operation, target));
+        let first = manifests.map_or(0, |hooks| hooks.hooks.len());
+        if first == 0 {
+            return Ok(stored);
+        }
+        let stored = stored
+            .iter()
+            .map(|candidate| Candidate { index: first + candidate.index, hook: candidate.hook.clone() });
+        Ok(of_files.iter().cloned().chain(stored).collect())
     }
+}
+
+/// Objects that configure admission are not admitted by what they configure: nobody could repair a webhook that rejects them.
+fn is_exempt(target: &Target) -> bool {
+    target.kind.group == "admissionregistration.k8s.io"
+        && matches!(
+            target.kind.kind.as_str(),
+            "ValidatingWebhookConfiguration"
+                | "MutatingWebhookConfiguration"
+                | "ValidatingAdmissionPolicy"
+                | "ValidatingAdmissionPolicyBinding"
+                | "MutatingAdmissionPolicy"
+                | "MutatingAdmissionPolicyBinding"
+        )
 }

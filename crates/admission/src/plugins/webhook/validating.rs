@@ -12,12 +12,12 @@ use crate::Result;
 use crate::attributes::{Attributes, Operation, Target};
 use crate::chain::Cluster;
 use crate::matching::Match;
-use crate::plugin::Plugin;
+use crate::plugin::{InitError, Plugin};
 
 pub(crate) struct ValidatingWebhooks(pub(super) Webhooks);
 
 impl ValidatingWebhooks {
-    pub(crate) fn new(cluster: &Cluster) -> Result<ValidatingWebhooks, String> {
+    pub(crate) fn new(cluster: &Cluster) -> Result<ValidatingWebhooks, InitError> {
         Ok(ValidatingWebhooks(Webhooks::new(Type::Validating, cluster)?))
     }
 

@@ -13,7 +13,7 @@ fn with_plugin(plugin: &str, entry: &Value) -> Launch {
 #[tokio::test]
 async fn a_file_that_is_no_configuration_keeps_the_server_from_starting() {
     const SCHEME: &str = "in scheme \"pkg/server/options/admission.go:51\"";
-    let read = "failed to read plugin config: ";
+    let read = "failed to apply admission: failed to read plugin config: ";
     for (text, expected) in [
         ("a: b", "Object 'Kind' is missing in 'a: b'".to_owned()),
         (
@@ -91,10 +91,8 @@ async fn a_wrong_configuration_of_a_plugin_is_named_with_the_plugin() {
     ] {
         let entry = json!({"name": plugin, "configuration": configuration});
         let sentence = with_plugin(plugin, &entry).fails().await;
-        assert!(
-            sentence.ends_with(&format!("couldn't init admission plugin {plugin:?}: {expected}")),
-            "{sentence}"
-        );
+        let start = "failed to apply admission: couldn't init admission plugin";
+        assert_eq!(sentence, format!("{start} {plugin:?}: {expected}"));
     }
 }
 

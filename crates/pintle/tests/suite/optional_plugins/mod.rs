@@ -27,7 +27,7 @@ async fn start(launch: Launch, plugins: &str) -> Server {
 }
 
 /// Writes an `AdmissionConfiguration` with these entries, and returns a launch with it.
-fn configured(launch: Launch, plugins: &Value) -> Launch {
+pub(crate) fn configured(launch: Launch, plugins: &Value) -> Launch {
     let file = launch.path("admission.yaml");
     let configuration = json!({
         "apiVersion": "apiserver.config.k8s.io/v1", "kind": "AdmissionConfiguration", "plugins": plugins,
