@@ -22,6 +22,7 @@ mod objects;
 mod observer;
 mod plugin;
 mod plugins;
+mod policies;
 mod priority_classes;
 mod reinvocation;
 mod request_admission;

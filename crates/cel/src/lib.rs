@@ -50,7 +50,7 @@ pub use escaping::{escape, unescape};
 pub use estimate::{Range, Sizes};
 pub use functions::{Authorizer, Check, Checked, Decision, ResourceCheck, Url, authorizer, resource_check};
 pub use program::{Activation, Budget, EvalError, Evaluation, LazyFields, Program};
-pub use selects::selects;
+pub use selects::{Nesting, selects};
 pub use shards::parse_shards;
 pub use source::{CompileError, Issue};
 pub use types::{Field, ListKind, ListType, ObjectType, Record, Type};

@@ -1,0 +1,9 @@
+//! Policies in CEL: what ValidatingAdmissionPolicies and MutatingAdmissionPolicies share.
+//!
+//! ```text
+//! expression   compiles expressions, each once, and declares the variables of a policy
+//! scope        evaluates them for one request: inputs, lazy variables, budgets
+//! ```
+
+mod expression;
+mod scope;
