@@ -1,0 +1,9 @@
+//! ValidatingAdmissionPolicies: compiled, and evaluated to decisions.
+
+mod decisions;
+mod policy;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use decisions::{Annotation, ConditionsRun, Decision, Evaluated, Verdict, namespace_object};
+pub(crate) use policy::ValidatingPolicy;
