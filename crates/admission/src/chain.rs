@@ -19,6 +19,7 @@ use crate::objects::{AdmissionStores, ObjectLister};
 use crate::observer::{AdmissionType, Observation, Observer};
 use crate::plugin::Plugin;
 use crate::priority_classes::PriorityClassLister;
+use crate::webhook_metrics::WebhookMetrics;
 use crate::{Result, plugins};
 
 /// The parts of a control plane that plugins are made of.
@@ -41,6 +42,8 @@ pub struct Cluster {
     pub services: Arc<dyn Resolver>,
     /// The proxies on the way to webhooks.
     pub egress: Option<Selector>,
+    /// The metrics that webhooks and policies share.
+    pub webhook_metrics: Arc<WebhookMetrics>,
     /// For the metrics of plugins that have some of their own.
     pub metrics: Registry,
     /// For tasks that go on after a request, such as reading a file again.

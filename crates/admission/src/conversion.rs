@@ -2,14 +2,23 @@
 
 use std::sync::Arc;
 
-use pintle_meta::gvk::GroupVersionKind;
+use pintle_meta::gvk::{GroupVersionKind, GroupVersionResource};
 use pintle_meta::{Status, Value};
 use pintle_registry::Served;
 
 use crate::Result;
 
+/// A resource under which the objects of a request are served, and their kind there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Equivalent {
+    pub resource: GroupVersionResource,
+    pub kind: GroupVersionKind,
+}
+
 /// Converts the objects of one resource. Implemented by the control plane; webhooks and policies match and see objects in the
 /// version of their rules (`matchPolicy: Equivalent`).
+///
+/// Conversion may take long, or wait for a conversion webhook: it is called in [`pintle_work::run`].
 pub trait ObjectConversion: Send + Sync + 'static {
     /// Returns an object of the storage version in the version of `kind`. Errors if the resource is not served in it.
     fn to_version(&self, object: Value, kind: &GroupVersionKind) -> Result<Value>;
@@ -18,20 +27,34 @@ pub trait ObjectConversion: Send + Sync + 'static {
     /// [`ObjectConversion::to_version`] does.
     fn to_storage(&self, object: Value, kind: &GroupVersionKind) -> Result<Value>;
 
-    /// Returns the kinds that [`ObjectConversion::to_version`] knows, one for each served version.
-    fn kinds(&self) -> Vec<GroupVersionKind>;
+    /// Reads the JSON of an object of the version of `kind`, without defaults; unknown fields are dropped. The error is of the
+    /// decoder, as a client sees it after `Internal error occurred: `.
+    fn parse(&self, text: &[u8], kind: &GroupVersionKind) -> std::result::Result<Value, String>;
+
+    /// Returns the resources that [`ObjectConversion::to_version`] knows, that of the request among them, in the order in which
+    /// rules are compared with them.
+    fn equivalents(&self) -> &[Equivalent];
 }
 
 /// The served versions of a resource.
-pub struct ServedVersions(Vec<Arc<dyn Served>>);
+pub struct ServedVersions {
+    versions: Vec<Arc<dyn Served>>,
+    equivalents: Vec<Equivalent>,
+}
 
 impl ServedVersions {
-    pub fn new(versions: impl IntoIterator<Item = Arc<dyn Served>>) -> ServedVersions {
-        ServedVersions(versions.into_iter().collect())
+    pub fn new(
+        versions: impl IntoIterator<Item = (GroupVersionResource, Arc<dyn Served>)>,
+    ) -> ServedVersions {
+        let (equivalents, versions) = versions
+            .into_iter()
+            .map(|(resource, served)| (Equivalent { resource, kind: served.kind().clone() }, served))
+            .unzip();
+        ServedVersions { versions, equivalents }
     }
 
     fn find(&self, kind: &GroupVersionKind) -> Result<&dyn Served> {
-        let found = self.0.iter().find(|served| served.kind() == kind);
+        let found = self.versions.iter().find(|served| served.kind() == kind);
         let (group_version, name) = (kind.api_version(), &kind.kind);
         let missing =
             || Box::new(Status::internal(format_args!("{group_version} {name} is not served here")));
@@ -48,7 +71,12 @@ impl ObjectConversion for ServedVersions {
         self.find(kind)?.to_stored(object)
     }
 
-    fn kinds(&self) -> Vec<GroupVersionKind> {
-        self.0.iter().map(|served| served.kind().clone()).collect()
+    fn parse(&self, text: &[u8], kind: &GroupVersionKind) -> std::result::Result<Value, String> {
+        let served = self.find(kind).map_err(|status| status.message)?;
+        Ok(served.parse(text)?.object)
+    }
+
+    fn equivalents(&self) -> &[Equivalent] {
+        &self.equivalents
     }
 }

@@ -15,6 +15,8 @@ mod attributes;
 mod chain;
 mod configuration;
 mod conversion;
+mod expressions;
+mod matching;
 mod metrics;
 mod namespaces;
 mod notes;
@@ -29,14 +31,15 @@ mod request_admission;
 #[cfg(test)]
 mod testing;
 mod tolerations;
+mod webhook_metrics;
 
 pub use attributes::{Attributes, Operation, Request, Target, Versioned};
 pub use chain::{Chain, Clients, Cluster, TolerationSeconds};
 pub use configuration::Configurations;
-pub use conversion::{ObjectConversion, ServedVersions};
+pub use conversion::{Equivalent, ObjectConversion, ServedVersions};
 pub use metrics::Metrics;
 pub use namespaces::{NamespaceLister, Phase, StoredNamespaces};
-pub use notes::{AnnotationError, Notes};
+pub use notes::{AnnotationError, AuditLevel, Notes};
 pub use objects::{AdmissionStores, ObjectLister, Resource, StoredObjects};
 pub use observer::{AdmissionType, Observation, Observer};
 pub use plugin::Plugin;
@@ -44,6 +47,7 @@ pub use plugins::{PLUGINS, PluginEntry};
 pub use priority_classes::{PriorityClass, PriorityClassLister, StoredPriorityClasses};
 pub use reinvocation::Reinvocation;
 pub use request_admission::RequestAdmission;
+pub use webhook_metrics::WebhookMetrics;
 
 use pintle_meta::Status;
 

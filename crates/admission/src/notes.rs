@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use pintle_meta::validation::qualified_name;
+
 /// The notes of one request. Clones share them, so that they outlive the attempts of a write.
 #[derive(Clone, Debug, Default)]
 pub struct Notes(Arc<Mutex<Inner>>);
@@ -10,15 +12,33 @@ pub struct Notes(Arc<Mutex<Inner>>);
 #[derive(Debug, Default)]
 struct Inner {
     warnings: Vec<String>,
-    annotations: BTreeMap<String, String>,
+    annotations: BTreeMap<String, Annotation>,
+}
+
+#[derive(Debug)]
+struct Annotation {
+    value: String,
+    level: AuditLevel,
+}
+
+/// The least level of an audit event that has an annotation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum AuditLevel {
+    Metadata,
+    /// For annotations that show something of the request's object.
+    Request,
 }
 
 /// An annotation that was not taken.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AnnotationError {
-    /// The key is not of the form `prefix/name`.
+    #[error(
+        "annotation key {0:?} has invalid format, the right format is a DNS subdomain prefix and '/' and key name. (e.g. \
+         'podsecuritypolicy.admission.k8s.io/admit-policy')"
+    )]
     Key(String),
     /// Another value was given to the key before.
+    #[error("admission annotations are not allowed to be overwritten, key:{0:?}")]
     Overwritten(String),
 }
 
@@ -38,16 +58,27 @@ impl Notes {
 
     /// Adds an annotation to the audit event of the request. The key is `plugin.admission.k8s.io/name` or alike.
     pub fn annotate(&self, key: &str, value: impl Into<String>) -> Result<(), AnnotationError> {
-        let parts = key.split('/').filter(|part| !part.is_empty()).count();
-        if parts != 2 || key.matches('/').count() != 1 {
+        self.annotate_at(AuditLevel::Metadata, key, value)
+    }
+
+    /// Adds an annotation for audit events from a level on.
+    pub fn annotate_at(
+        &self,
+        level: AuditLevel,
+        key: &str,
+        value: impl Into<String>,
+    ) -> Result<(), AnnotationError> {
+        if key.matches('/').count() != 1 || !qualified_name(key).is_empty() {
             return Err(AnnotationError::Key(key.to_owned()));
         }
         let (value, mut inner) = (value.into(), self.lock());
         match inner.annotations.get(key) {
-            Some(known) if *known != value => return Err(AnnotationError::Overwritten(key.to_owned())),
+            Some(known) if known.value != value => {
+                return Err(AnnotationError::Overwritten(key.to_owned()));
+            }
             Some(_) => {}
             None => {
-                inner.annotations.insert(key.to_owned(), value);
+                inner.annotations.insert(key.to_owned(), Annotation { value, level });
             }
         }
         Ok(())
@@ -58,9 +89,11 @@ impl Notes {
         std::mem::take(&mut self.lock().warnings)
     }
 
-    /// Returns the audit annotations, sorted by key.
-    pub fn annotations(&self) -> BTreeMap<String, String> {
-        self.lock().annotations.clone()
+    /// Returns the audit annotations of an event of a level, sorted by key.
+    pub fn annotations(&self, level: AuditLevel) -> BTreeMap<String, String> {
+        let inner = self.lock();
+        let shown = inner.annotations.iter().filter(|(_, annotation)| annotation.level <= level);
+        shown.map(|(key, annotation)| (key.clone(), annotation.value.clone())).collect()
     }
 }
 
@@ -81,13 +114,16 @@ mod tests {
     #[test]
     fn an_annotation_has_a_prefix_and_is_not_overwritten() {
         let notes = Notes::default();
-        for key in ["a", "/a", "a/", "a/b/c", ""] {
+        for key in ["a", "/a", "a/", "a/b/c", "", "a b/c", "a/b c"] {
             assert_eq!(notes.annotate(key, "x"), Err(AnnotationError::Key(key.into())));
         }
         assert_eq!(notes.annotate("p.k8s.io/a", "x"), Ok(()));
         assert_eq!(notes.annotate("p.k8s.io/a", "x"), Ok(()), "the next attempt says the same");
         let overwritten = AnnotationError::Overwritten("p.k8s.io/a".into());
         assert_eq!(notes.annotate("p.k8s.io/a", "y"), Err(overwritten));
-        assert_eq!(notes.annotations(), BTreeMap::from([("p.k8s.io/a".to_owned(), "x".to_owned())]));
+        assert_eq!(notes.annotate_at(AuditLevel::Request, "p.k8s.io/b", "y"), Ok(()));
+        let annotations = notes.annotations(AuditLevel::Metadata);
+        assert_eq!(annotations, BTreeMap::from([("p.k8s.io/a".to_owned(), "x".to_owned())]));
+        assert_eq!(notes.annotations(AuditLevel::Request).len(), 2);
     }
 }

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use pintle_meta::Value;
-use pintle_registry::{Admission, MutatingAdmission};
+use pintle_registry::{Admission, DeleteOptions, MutatingAdmission};
 
 use crate::Result;
 use crate::attributes::{Attributes, Operation, Request};
@@ -37,8 +37,13 @@ impl RequestAdmission {
 
     /// Called on every attempt of a deletion, with the stored object. Mutating plugins run here too, since only the registry
     /// knows the object.
-    pub async fn on_delete(&self, old: &Value) -> Result<()> {
-        let mut attributes = self.attributes(Operation::Delete, None, Some(old));
+    pub async fn on_delete(&self, old: &Value, options: &DeleteOptions) -> Result<()> {
+        // Options of a collection are shown as the request has them, those of one object as its strategy completed them.
+        let completed = match &self.request.options {
+            Some(_) if !self.request.name.is_empty() => Some(options.fields()),
+            _ => None,
+        };
+        let mut attributes = self.attributes(Operation::Delete, None, Some(old)).with_options(completed);
         self.chain.admit(&mut attributes).await?;
         self.chain.validate(&attributes).await
     }
@@ -83,7 +88,7 @@ impl Admission for RequestAdmission {
         self.chain.validate(&self.attributes(Operation::Update, Some(new.clone()), Some(old))).await
     }
 
-    async fn delete(&self, old: &Value) -> Result<()> {
-        self.on_delete(old).await
+    async fn delete(&self, old: &Value, options: &DeleteOptions) -> Result<()> {
+        self.on_delete(old, options).await
     }
 }

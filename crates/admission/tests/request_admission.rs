@@ -8,7 +8,7 @@ use bytes::Bytes;
 use pintle_admission::{
     AdmissionStores, AdmissionType, Attributes, Chain, Clients, Cluster, Configurations, Notes, Observation,
     Observer, Operation, PLUGINS, Phase, Plugin, Request, RequestAdmission, Result, StoredNamespaces,
-    StoredObjects, StoredPriorityClasses, Target, TolerationSeconds,
+    StoredObjects, StoredPriorityClasses, Target, TolerationSeconds, WebhookMetrics,
 };
 use pintle_auth::authorizer::PrivilegedGroup;
 use pintle_cache::{Feed, Limits};
@@ -73,6 +73,7 @@ fn request(kind: &str, resource: &str, namespace: &str, name: &str) -> Request {
 
 /// Returns a cluster with all features on.
 fn cluster(namespaces: Arc<Store>, phase: usize) -> Cluster {
+    let metrics = Registry::default();
     Cluster {
         namespaces: Arc::new(StoredNamespaces::new(namespaces, phase)),
         objects: Arc::new(StoredObjects::new(AdmissionStores::default())),
@@ -85,7 +86,8 @@ fn cluster(namespaces: Arc<Store>, phase: usize) -> Cluster {
         toleration_seconds: TolerationSeconds { not_ready: 300, unreachable: 300 },
         services: Arc::new(NoServices),
         egress: None,
-        metrics: Registry::default(),
+        webhook_metrics: Arc::new(WebhookMetrics::new(&metrics).unwrap()),
+        metrics,
         spawner: Tasks::new().spawner(),
         clock: Clock::system(),
         random: Random::system(),
@@ -288,7 +290,7 @@ async fn a_second_run_is_made_once_and_notes_are_kept() {
     RequestAdmission::new(chain, request).on_create(value("{}")).await.unwrap();
     assert_eq!(*runs.lock().unwrap(), [false, true]);
     assert_eq!(notes.take_warnings(), ["changed"]);
-    assert_eq!(notes.annotations()["reinvoking.test/run"], "changed");
+    assert_eq!(notes.annotations(pintle_admission::AuditLevel::Metadata)["reinvoking.test/run"], "changed");
 }
 
 #[derive(Default)]

@@ -35,13 +35,17 @@ pub(crate) struct Endpoints<'a> {
     pub(crate) served: &'a [pintle_discovery::GroupVersion],
 }
 
+fn named(version: &GroupVersion, resource: &Resource) -> GroupVersionResource {
+    GroupVersionResource::new(version.group, version.version, resource.name)
+}
+
 /// Returns a resource or subresource in all other served group versions that have the same stored objects.
 fn equivalent<'a>(
     resources: &'a Resources,
     served: &'a [pintle_discovery::GroupVersion],
     version: &'a GroupVersion,
     resource: &'a Resource,
-) -> impl Iterator<Item = &'a Resource> {
+) -> impl Iterator<Item = (&'a GroupVersion, &'a Resource)> {
     let path = |version: &GroupVersion, name: &str| {
         let mut stored = version.resources.iter().filter(|found| found.subresource.is_none());
         Some(stored.find(|found| found.name == name)?.storage?.path)
@@ -52,12 +56,13 @@ fn equivalent<'a>(
         .iter()
         .filter(move |other| (other.group, other.version) != (version.group, version.version));
     others.flat_map(move |other| {
-        other.resources.iter().filter(move |found| {
+        let found = other.resources.iter().filter(move |found| {
             found.subresource == resource.subresource
                 && own_path.is_some()
                 && path(other, found.name) == own_path
                 && api_groups::contains(served, other, found)
-        })
+        });
+        found.map(move |found| (other, found))
     })
 }
 
@@ -93,10 +98,13 @@ impl Endpoints<'_> {
         let kind = self.kind(version, resource.name).filter(|_| is_stored);
         let others = kind.into_iter().flat_map(|kind| {
             let equivalent = equivalent(self.resources, self.served, version, resource);
-            equivalent
-                .map(|other| Arc::new(Version::new(other, Some(kind.builtin.clone()))) as Arc<dyn Served>)
+            equivalent.map(|(other_version, other)| {
+                let served = Arc::new(Version::new(other, Some(kind.builtin.clone()))) as Arc<dyn Served>;
+                (named(other_version, other), served)
+            })
         });
-        Arc::new(ServedVersions::new(std::iter::once(served.clone()).chain(others)))
+        let own = std::iter::once((named(version, resource), served.clone()));
+        Arc::new(ServedVersions::new(own.chain(others)))
     }
 
     fn implementation(
@@ -307,7 +315,8 @@ impl Endpoints<'_> {
             subresource: subresource.into(),
         });
         let (chain, user) = (self.admission.clone(), Arc::new(User::api_server()));
-        let conversion: Arc<dyn ObjectConversion> = Arc::new(ServedVersions::new([served.clone() as _]));
+        let conversion: Arc<dyn ObjectConversion> =
+            Arc::new(ServedVersions::new([(target.resource.clone(), served.clone() as _)]));
         let admission = Arc::new(move |namespace: &str, name: &str| {
             let request = Request {
                 target: target.clone(),
@@ -342,7 +351,7 @@ mod tests {
         let mut named = found.resources.iter();
         let resource = named.find(|found| found.name == name && found.subresource == subresource);
         let others = equivalent(&resources, &served, found, resource.expect("a resource"));
-        others.map(|other| Version::new(other, None).kind().api_version()).collect()
+        others.map(|(_, other)| Version::new(other, None).kind().api_version()).collect()
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use pintle_admission::{
     AdmissionStores, Chain, Clients, Cluster, Configurations, StoredNamespaces, StoredObjects,
-    StoredPriorityClasses, TolerationSeconds,
+    StoredPriorityClasses, TolerationSeconds, WebhookMetrics,
 };
 use pintle_auth::Authorizer;
 use pintle_auth::authorizer::rbac::Escalation;
@@ -265,6 +265,7 @@ fn admission(stores: &Stores, config: &ResourcesConfig) -> Result<Chain, Error> 
         toleration_seconds: config.toleration_seconds,
         services: config.services.clone(),
         egress: config.egress.clone(),
+        webhook_metrics: Arc::new(WebhookMetrics::new(&config.registry).map_err(Error::part)?),
         metrics: config.registry.clone(),
         spawner: config.spawner.clone(),
         clock: config.settings.clock.clone(),

@@ -13,13 +13,13 @@ use std::sync::{Arc, OnceLock};
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use pintle_admission::{ObjectConversion, ServedVersions};
+use pintle_admission::{Equivalent, ObjectConversion, ServedVersions};
 use pintle_cache::{Feed, Kind, Limits, Resource};
 use pintle_codec::json;
 use pintle_definitions::columns;
 use pintle_definitions::object::Scale as ScalePaths;
 use pintle_definitions::paths::Path;
-use pintle_meta::gvk::GroupVersionKind;
+use pintle_meta::gvk::GroupVersionResource;
 use pintle_meta::{Status, Value};
 use pintle_registry::{Context, Guard, Result, Served, Store, StoreConfig, StorePolicy};
 use pintle_resources::served::Version as Builtin;
@@ -323,15 +323,22 @@ impl CustomResource {
             deprecation: version.deprecation.clone(),
             _feed: source.feed,
         });
-        let conversion: Arc<dyn ObjectConversion> =
-            Arc::new(EquivalentVersions { schemas: self.schemas.clone(), place, kinds: self.served_kinds() });
+        let equivalents = self.equivalents();
+        let conversion: Arc<dyn ObjectConversion> = Arc::new(EquivalentVersions {
+            schemas: self.schemas.clone(),
+            place,
+            equivalents: equivalents.clone(),
+        });
         let endpoint = |part: Option<&str>,
                         verbs: &[&'static str],
                         served: Arc<dyn Served>,
                         implementation: Implementation| {
             let conversion = match implementation {
                 Implementation::Store(_) => conversion.clone(),
-                _ => Arc::new(ServedVersions::new([served.clone()])),
+                // A scale is of one kind, whatever the version of its object.
+                _ => Arc::new(ServedVersions::new(
+                    equivalents.iter().map(|found| (found.resource.clone(), served.clone())),
+                )),
             };
             Arc::new(Endpoint::new(EndpointConfig {
                 group: self.summary.group.clone(),
@@ -367,10 +374,15 @@ impl CustomResource {
         Ok(Endpoints { resource, status, scale })
     }
 
-    /// Returns the kinds of all served versions.
-    fn served_kinds(&self) -> Vec<GroupVersionKind> {
+    /// Returns the resource in all served versions.
+    fn equivalents(&self) -> Vec<Equivalent> {
+        let (group, plural) = (&self.summary.group, &self.summary.accepted.plural);
         let served = self.versions.iter().filter(|version| version.ended.is_some());
-        served.map(|version| definition::kind(&self.summary, &version.name)).collect()
+        let equivalent = |version: &Version| Equivalent {
+            resource: GroupVersionResource::new(group.as_str(), version.name.as_str(), plural.as_str()),
+            kind: definition::kind(&self.summary, &version.name),
+        };
+        served.map(equivalent).collect()
     }
 
     /// The kind that every scale is of.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pintle_admission::ObjectConversion;
+use pintle_admission::{Equivalent, ObjectConversion};
 use pintle_cache::{BodyFormat, Feed};
 use pintle_codec::Error;
 use pintle_codec::kind::{self, Unreadable};
@@ -164,8 +164,8 @@ pub(crate) struct EquivalentVersions {
     pub(crate) schemas: Arc<VersionSchemas>,
     /// The version of the endpoint.
     pub(crate) place: usize,
-    /// The kinds of all served versions.
-    pub(crate) kinds: Vec<GroupVersionKind>,
+    /// The resource in all served versions.
+    pub(crate) equivalents: Vec<Equivalent>,
 }
 
 impl EquivalentVersions {
@@ -174,7 +174,8 @@ impl EquivalentVersions {
     }
 
     fn find(&self, kind: &GroupVersionKind) -> Result<usize> {
-        let place = self.kinds.contains(kind).then(|| self.schemas.place_of(&kind.api_version())).flatten();
+        let is_served = self.equivalents.iter().any(|found| found.kind == *kind);
+        let place = is_served.then(|| self.schemas.place_of(&kind.api_version())).flatten();
         place.ok_or_else(|| {
             let (api_version, kind) = (kind.api_version(), &kind.kind);
             Box::new(Status::internal(format_args!("{api_version} {kind} is not served here")))
@@ -194,8 +195,19 @@ impl ObjectConversion for EquivalentVersions {
         Ok(object)
     }
 
-    fn kinds(&self) -> Vec<GroupVersionKind> {
-        self.kinds.clone()
+    fn parse(&self, text: &[u8], kind: &GroupVersionKind) -> std::result::Result<Value, String> {
+        let place = self.find(kind).map_err(|status| status.message)?;
+        let untyped = kind::decode_untyped(Encoding::Json, text).map_err(|error| error.to_string())?;
+        if untyped.kind != *kind {
+            return Err(format!("the patched object is of kind {}, not {kind}", untyped.kind));
+        }
+        let mut object = untyped.decoded.value;
+        self.schemas.coerce(place, &mut object, Coercion::default())?;
+        Ok(with_metadata(object))
+    }
+
+    fn equivalents(&self) -> &[Equivalent] {
+        &self.equivalents
     }
 }
 

@@ -51,9 +51,9 @@ pub const ADMISSION_PLUGINS: &[AdmissionPlugin] = &[
     on("JobValidation"),
     on("PodResizeValidator"),
     on("MutatingAdmissionPolicy"),
-    on("MutatingAdmissionWebhook"),
+    on("MutatingAdmissionWebhook").active(),
     on("ValidatingAdmissionPolicy"),
-    on("ValidatingAdmissionWebhook"),
+    on("ValidatingAdmissionWebhook").active(),
     on("ResourceQuota"),
     off("AlwaysDeny").active(),
 ];

@@ -37,6 +37,8 @@ pub struct ClientOptions {
     pub timeout: Duration,
     /// Size limit of such a response, in bytes.
     pub largest_answer: usize,
+    /// The `User-Agent` of requests without one; Pintle's own if `None`.
+    pub user_agent: Option<HeaderValue>,
     /// Whether GETs follow redirects, over TLS and without the client's credentials. Other requests and streams never do.
     pub follow_redirects: bool,
     /// The service of the cluster that the origin is. Its address is looked up before every request.
@@ -54,6 +56,7 @@ impl Default for ClientOptions {
             authorization: Authorization::None,
             timeout: Duration::from_secs(30),
             largest_answer: 3 << 20,
+            user_agent: None,
             follow_redirects: false,
             service: None,
             egress: None,
@@ -122,6 +125,22 @@ impl Client {
             Err(_) => Err(Failure::Timeout),
         };
         result.map_err(|failure| failure.at(&method, url))
+    }
+
+    /// Sends a request as [`Client::send`] does, with a time limit of its own. A failure comes with whether the header of the
+    /// response was there.
+    pub(crate) async fn send_within(
+        &self,
+        method: Method,
+        url: &Url,
+        headers: HeaderMap,
+        body: Bytes,
+        limit: Duration,
+    ) -> Result<Answer, (Failure, bool)> {
+        let has_header = AtomicBool::new(false);
+        let exchange = self.exchange(&method, url, headers, body, &has_header);
+        let result = tokio::time::timeout(limit, exchange).await.unwrap_or(Err(Failure::DeadlineExceeded));
+        result.map_err(|failure| (failure, has_header.load(Ordering::Relaxed)))
     }
 
     /// Sends a request to a URL of this client's origin; its body and that of the response stream.
@@ -233,7 +252,7 @@ impl Client {
         let mut request = http::Request::builder().method(method.clone());
         if let Some(all) = request.headers_mut() {
             *all = headers.clone();
-            all.entry(USER_AGENT).or_insert(OWN_NAME);
+            all.entry(USER_AGENT).or_insert_with(|| self.options.user_agent.clone().unwrap_or(OWN_NAME));
             if is_own
                 && let Some(value) =
                     self.credentials.header().map_err(|error| Failure::Setup(error.to_string()))?

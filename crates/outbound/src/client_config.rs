@@ -19,6 +19,14 @@ pub struct WebhookClientConfig {
 }
 
 impl WebhookClientConfig {
+    /// Returns host and port of the webhook, by which credentials are found.
+    pub fn server(&self) -> String {
+        match self.url.host().contains(':') {
+            true => format!("[{}]:{}", self.url.host(), self.url.port()),
+            false => format!("{}:{}", self.url.host(), self.url.port()),
+        }
+    }
+
     /// Reads a `clientConfig`. The error is for the caller of the webhook; `name` is what it is called there. Services
     /// are in the cluster, URLs are somewhere in the control plane; `egress_selector` has the proxies to both.
     pub fn parse(

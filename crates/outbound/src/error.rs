@@ -37,6 +37,9 @@ pub enum Failure {
     Timeout,
     #[error("context deadline exceeded (Client.Timeout or context cancellation while reading body)")]
     TimeoutInBody,
+    /// The limit of one call, where it is shorter than the client's.
+    #[error("context deadline exceeded")]
+    DeadlineExceeded,
     #[error("read: connection reset by peer")]
     Reset,
     #[error("http2: client connection lost")]
@@ -64,7 +67,7 @@ impl Failure {
 
     pub fn is_timeout(&self) -> bool {
         match self {
-            Failure::Timeout | Failure::TimeoutInBody => true,
+            Failure::Timeout | Failure::TimeoutInBody | Failure::DeadlineExceeded => true,
             Failure::Dial { reason, .. } => reason == "i/o timeout",
             _ => false,
         }

@@ -3,6 +3,8 @@
 //! Credentials that need another program or a person (exec plugins, auth providers) are refused: a server that waits for them cannot
 //! answer its own clients.
 
+mod users;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -15,6 +17,8 @@ use crate::configuration::null_is_default;
 use crate::credentials::Authorization;
 use crate::tls::{KeyPair, Material, Roots, TlsOptions, reason};
 use crate::url::Url;
+
+pub use users::{Credentials, Users};
 
 /// The cluster and user of the current context.
 #[derive(Clone)]
@@ -106,33 +110,23 @@ struct Context {
     user: String,
 }
 
+impl File {
+    fn parse(text: &[u8]) -> Result<File, Error> {
+        let json = pintle_codec::yaml::to_json(text).map_err(|error| Error(error.to_string()))?;
+        let file: Option<File> =
+            serde_json::from_slice(&json).map_err(|error| Error(without_values(&error)))?;
+        Ok(file.unwrap_or_default())
+    }
+}
+
 impl Kubeconfig {
     pub fn load(path: &Path) -> Result<Kubeconfig, Error> {
-        let failed = |error: &std::io::Error| match error.kind() {
-            std::io::ErrorKind::NotFound => {
-                Error(format!("stat {}: no such file or directory", path.display()))
-            }
-            _ => Error(format!("open {}: {}", path.display(), reason(error))),
-        };
-        if std::fs::metadata(path).map_err(|error| failed(&error))?.len() > LARGEST {
-            return Err(Error(format!("{} is longer than {LARGEST} bytes", path.display())));
-        }
-        let text = std::fs::read(path).map_err(|error| failed(&error))?;
-        let base = path.parent().unwrap_or(Path::new(""));
-        Kubeconfig::parse(&text, base).map_err(|Error(why)| {
-            Error(format!(
-                "error loading config file {}: {why}",
-                pintle_meta::quote(&path.display().to_string())
-            ))
-        })
+        load(path, Kubeconfig::parse)
     }
 
     /// `base`: what paths in it are relative to.
     pub fn parse(text: &[u8], base: &Path) -> Result<Kubeconfig, Error> {
-        let json = pintle_codec::yaml::to_json(text).map_err(|error| Error(error.to_string()))?;
-        let file: Option<File> =
-            serde_json::from_slice(&json).map_err(|error| Error(without_values(&error)))?;
-        let file = file.unwrap_or_default();
+        let file = File::parse(text)?;
         if file.clusters.is_empty() && file.users.is_empty() && file.contexts.is_empty() {
             return Err(Error("invalid configuration: no configuration has been provided".into()));
         }
@@ -190,6 +184,22 @@ impl Kubeconfig {
             ..ClientOptions::default()
         }
     }
+}
+
+/// Reads a file and parses it, relative to its folder.
+fn load<T>(path: &Path, parse: impl FnOnce(&[u8], &Path) -> Result<T, Error>) -> Result<T, Error> {
+    let failed = |error: &std::io::Error| match error.kind() {
+        std::io::ErrorKind::NotFound => Error(format!("stat {}: no such file or directory", path.display())),
+        _ => Error(format!("open {}: {}", path.display(), reason(error))),
+    };
+    if std::fs::metadata(path).map_err(|error| failed(&error))?.len() > LARGEST {
+        return Err(Error(format!("{} is longer than {LARGEST} bytes", path.display())));
+    }
+    let text = std::fs::read(path).map_err(|error| failed(&error))?;
+    let base = path.parent().unwrap_or(Path::new(""));
+    parse(&text, base).map_err(|Error(why)| {
+        Error(format!("error loading config file {}: {why}", pintle_meta::quote(&path.display().to_string())))
+    })
 }
 
 /// Returns serde's message about a wrong value without the value, which may be a key.
@@ -301,6 +311,19 @@ fn assemble(cluster: &Cluster, user: &User, base: &Path) -> Result<Kubeconfig, E
         Some(bundle) => Roots::Bundle(bundle),
         None => Roots::System,
     };
+    let (key_pair, authorization) = credentials(user, base)?;
+    let tls = TlsOptions {
+        roots,
+        key_pair,
+        server_name: Some(cluster.tls_server_name.clone()).filter(|name| !name.is_empty()),
+        skip_verification: cluster.insecure_skip_tls_verify,
+        http1_only: false,
+    };
+    Ok(Kubeconfig { server, tls, authorization })
+}
+
+/// Returns the certificate of a user with its key, and what goes into the `Authorization` header.
+fn credentials(user: &User, base: &Path) -> Result<(Option<KeyPair>, Authorization), Error> {
     let certificate =
         material("client-certificate-data", &user.client_certificate, &user.client_certificate_data, base)?;
     let key = material("client-key-data", &user.client_key, &user.client_key_data, base)?;
@@ -316,14 +339,7 @@ fn assemble(cluster: &Cluster, user: &User, base: &Path) -> Result<Kubeconfig, E
         }
         _ => Authorization::None,
     };
-    let tls = TlsOptions {
-        roots,
-        key_pair,
-        server_name: Some(cluster.tls_server_name.clone()).filter(|name| !name.is_empty()),
-        skip_verification: cluster.insecure_skip_tls_verify,
-        http1_only: false,
-    };
-    Ok(Kubeconfig { server, tls, authorization })
+    Ok((key_pair, authorization))
 }
 
 /// Data wins over a file.

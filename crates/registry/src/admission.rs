@@ -6,13 +6,15 @@ use async_trait::async_trait;
 use pintle_meta::Value;
 
 use crate::Result;
+use crate::delete::DeleteOptions;
 
 /// The validating half of admission of one request. The store calls it in the same attempt that writes.
 #[async_trait]
 pub trait Admission: Send + Sync {
     async fn create(&self, object: &Value) -> Result<()>;
     async fn update(&self, new: &Value, old: &Value) -> Result<()>;
-    async fn delete(&self, old: &Value) -> Result<()>;
+    /// `options` are as the strategy has completed them: a pod's have the grace period that it gets.
+    async fn delete(&self, old: &Value, options: &DeleteOptions) -> Result<()>;
 }
 
 /// Admission of one request with its mutating half, which the write pipeline calls before the store.
@@ -45,7 +47,7 @@ impl Admission for AdmitAll {
         Ok(())
     }
 
-    async fn delete(&self, _: &Value) -> Result<()> {
+    async fn delete(&self, _: &Value, _: &DeleteOptions) -> Result<()> {
         Ok(())
     }
 }

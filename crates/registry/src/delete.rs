@@ -139,7 +139,7 @@ impl Store {
                 (Ended::Now | Ended::Marked, _) => {}
             }
         }
-        admission.delete(&object).await?;
+        admission.delete(&object, &options).await?;
         let gone = self.remove(&own, name, Some(object), &preconditions, write).await?;
         Ok(self.answer(gone.ok_or_else(|| self.not_found(name))?, true))
     }
@@ -306,7 +306,7 @@ enum Ended {
 impl Attempt for Mark<'_> {
     async fn attempt(&mut self, old: Option<&Value>) -> Result<Decision> {
         let Some(old) = old else { return Err(self.store.not_found("")) };
-        self.admission.delete(old).await?;
+        self.admission.delete(old, self.options).await?;
         let mut object = old.clone();
         let grace = self.store.before_delete(&mut object, self.options)?;
         if matches!(grace, Grace::Pending) {

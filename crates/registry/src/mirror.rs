@@ -65,6 +65,11 @@ impl<T: Reflect> Mirror<T> {
         }
     }
 
+    /// Reports whether everything has been taken in at least once; without that, [`Mirror::read`] may show less.
+    pub fn is_loaded(&self) -> bool {
+        self.state().loaded
+    }
+
     /// Waits until all writes that are known to be stored are in the cache. For callers that are about to deny a request: a write
     /// that was acknowledged before must not be missed. Returns at once where the store would have to be asked.
     pub async fn wait_for_writes(&self) {

@@ -445,7 +445,7 @@ async fn admission_can_refuse_each() {
             self.create(new).await
         }
 
-        async fn delete(&self, old: &Value) -> Result<()> {
+        async fn delete(&self, old: &Value, _: &DeleteOptions) -> Result<()> {
             self.create(old).await
         }
     }

@@ -36,7 +36,7 @@ impl Admission for Counting {
         Ok(())
     }
 
-    async fn delete(&self, _: &Value) -> Result<()> {
+    async fn delete(&self, _: &Value, _: &DeleteOptions) -> Result<()> {
         Ok(())
     }
 }

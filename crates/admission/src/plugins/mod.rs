@@ -10,6 +10,7 @@ mod runtime_class;
 mod service_account;
 mod storage_object_in_use_protection;
 mod taint_nodes_by_condition;
+mod webhook;
 
 use std::sync::Arc;
 
@@ -63,6 +64,8 @@ pub const PLUGINS: &[PluginEntry] = &[
         if is_served { made(certificates::BundleAttest::new(cluster)) } else { Ok(None) }
     }),
     on("CertificateSubjectRestriction", |_| made(certificates::SubjectRestriction)),
+    on("MutatingAdmissionWebhook", |cluster| made(webhook::MutatingWebhooks::new(cluster)?)),
+    on("ValidatingAdmissionWebhook", |cluster| made(webhook::ValidatingWebhooks::new(cluster)?)),
     off("AlwaysDeny", |_| made(always::Deny)),
 ];
 

@@ -21,6 +21,7 @@ use crate::configuration::Configurations;
 use crate::namespaces::StoredNamespaces;
 use crate::objects::{AdmissionStores, Resource, StoredObjects};
 use crate::priority_classes::StoredPriorityClasses;
+use crate::webhook_metrics::WebhookMetrics;
 
 /// Stores whose objects are untyped, and a [`Cluster`] that reads them.
 pub(crate) struct TestCluster {
@@ -85,6 +86,7 @@ impl TestCluster {
             .collect();
         let (tasks, namespaces) = (Tasks::new(), stores["namespaces"].clone());
         let stores = AdmissionStores::new(|path| stores.get(path).cloned());
+        let metrics = Registry::default();
         let cluster = Cluster {
             namespaces: Arc::new(StoredNamespaces::new(namespaces, Untyped::PHASE)),
             objects: Arc::new(StoredObjects::new(stores.clone())),
@@ -97,7 +99,8 @@ impl TestCluster {
             toleration_seconds: TolerationSeconds { not_ready: 300, unreachable: 300 },
             services: Arc::new(NoServices),
             egress: None,
-            metrics: Registry::default(),
+            webhook_metrics: Arc::new(WebhookMetrics::new(&metrics).expect("metrics")),
+            metrics,
             spawner: tasks.spawner(),
             clock: Clock::system(),
             random: Random::system(),

@@ -22,10 +22,6 @@ fn warnings(answer: &Answer) -> Vec<String> {
 fn objects() -> Vec<(String, Value, &'static str)> {
     let rule =
         json!({"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]});
-    let hook = json!({
-        "name": "a.example.com", "admissionReviewVersions": ["v1"], "sideEffects": "None",
-        "clientConfig": {"url": "https://127.0.0.1:1/"}, "rules": [rule],
-    });
     let constraints = json!({"resourceRules": [rule]});
     let named = |name: &str| json!({"name": name});
     let registered = |resource: &str| format!("{REGISTRATION}/{resource}");
@@ -45,16 +41,6 @@ fn objects() -> Vec<(String, Value, &'static str)> {
             "/api/v1/namespaces".into(),
             json!({"metadata": label}),
             "this server does not enforce Pod Security Standards yet",
-        ),
-        (
-            registered("validatingwebhookconfigurations"),
-            json!({"metadata": named("v"), "webhooks": [hook]}),
-            "this server does not call validating admission webhooks yet",
-        ),
-        (
-            registered("mutatingwebhookconfigurations"),
-            json!({"metadata": named("m"), "webhooks": [hook]}),
-            "this server does not call mutating admission webhooks yet",
         ),
         (
             registered("validatingadmissionpolicies"),
@@ -91,7 +77,7 @@ async fn writers_of_objects_that_are_not_acted_on_are_told() {
     let log = server.stderr();
     let lines: Vec<&str> = log.lines().filter(|line| line.contains("This server does not yet: ")).collect();
     assert_eq!(lines.len(), 1, "{log}");
-    for what in ["enforce LimitRanges", "call validating admission webhooks", "enforce ResourceQuotas"] {
+    for what in ["enforce LimitRanges", "enforce ValidatingAdmissionPolicies", "enforce ResourceQuotas"] {
         assert!(lines[0].contains(what), "{log}");
     }
 }

@@ -1,7 +1,7 @@
 //! Options of a deletion, decoded.
 
-use pintle_meta::Value;
 use pintle_meta::field_path::{self, Error, Path};
+use pintle_meta::{Object, Value};
 
 use super::{DeleteOptions, Propagation};
 use crate::store::Preconditions;
@@ -9,6 +9,36 @@ use crate::store::Preconditions;
 const IGNORE_READ_ERRORS: &str = "ignoreStoreReadErrorWithClusterBreakingPotential";
 
 impl DeleteOptions {
+    /// Returns the fields of an object of kind `DeleteOptions`, for admission.
+    pub fn fields(&self) -> Object {
+        let mut fields = Object::new();
+        if let Some(seconds) = self.grace_period_seconds {
+            fields.insert("gracePeriodSeconds", seconds);
+        }
+        let Preconditions { uid, resource_version } = &self.preconditions;
+        let given = [("uid", uid), ("resourceVersion", resource_version)];
+        let given = given.into_iter().filter_map(|(name, value)| Some((name, value.clone()?)));
+        let preconditions = given.collect::<Object>();
+        if !preconditions.is_empty() {
+            fields.insert("preconditions", preconditions);
+        }
+        if let Some(orphan) = self.orphan_dependents {
+            fields.insert("orphanDependents", orphan);
+        }
+        if let Some(propagation) = self.propagation {
+            let policy = match propagation {
+                Propagation::Orphan => "Orphan",
+                Propagation::Background => "Background",
+                Propagation::Foreground => "Foreground",
+            };
+            fields.insert("propagationPolicy", policy);
+        }
+        if self.dry_run {
+            fields.insert("dryRun", vec![Value::from("All")]);
+        }
+        fields
+    }
+
     /// Where it is known, the deletion of what cannot be read goes with nothing else. What does is added to the errors.
     pub fn check_ignoring(&self, errors: &mut Vec<Error>) {
         if !self.ignore_read_errors {

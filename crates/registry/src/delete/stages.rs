@@ -63,7 +63,7 @@ struct Begin<'a> {
 impl Attempt for Begin<'_> {
     async fn attempt(&mut self, old: Option<&Value>) -> Result<Decision> {
         let Some(old) = old else { return Err(self.store.not_found("")) };
-        self.admission.delete(old).await?;
+        self.admission.delete(old, self.options).await?;
         let mut object = old.clone();
         let is_first = object.deletion_timestamp().is_none();
         let finalizers = self.stages.first_decides.then(|| finalizers(&object, self.options)).flatten();

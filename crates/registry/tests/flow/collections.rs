@@ -44,7 +44,7 @@ impl Admission for Gate {
         Ok(())
     }
 
-    async fn delete(&self, old: &Value) -> Result<()> {
+    async fn delete(&self, old: &Value, _: &DeleteOptions) -> Result<()> {
         self.asked.fetch_add(1, Ordering::Relaxed);
         let now = self.at_once.fetch_add(1, Ordering::Relaxed) + 1;
         self.most.fetch_max(now, Ordering::Relaxed);
@@ -150,7 +150,7 @@ async fn a_dropped_caller_ends_the_deletion() {
             Ok(())
         }
 
-        async fn delete(&self, _: &Value) -> Result<()> {
+        async fn delete(&self, _: &Value, _: &DeleteOptions) -> Result<()> {
             if self.0.fetch_add(1, Ordering::Relaxed) == 2 {
                 std::future::pending::<()>().await;
             }

@@ -91,7 +91,7 @@ impl Admission for Refuse {
         Err(Box::new(Status::plain("no")))
     }
 
-    async fn delete(&self, _: &Value) -> Result<()> {
+    async fn delete(&self, _: &Value, _: &DeleteOptions) -> Result<()> {
         Ok(())
     }
 }
@@ -182,7 +182,7 @@ async fn a_caller_dropped_before_the_write_leaves_nothing() {
             Ok(())
         }
 
-        async fn delete(&self, _: &Value) -> Result<()> {
+        async fn delete(&self, _: &Value, _: &DeleteOptions) -> Result<()> {
             Ok(())
         }
     }

@@ -16,15 +16,9 @@ struct Effect {
 const TABLE: &[Effect] = &[
     line("LimitRanger", "limitranges", "enforce LimitRanges"),
     line("MutatingAdmissionPolicy", "mutatingadmissionpolicies", "apply MutatingAdmissionPolicies"),
-    line("MutatingAdmissionWebhook", "mutatingwebhookconfigurations", "call mutating admission webhooks"),
     Effect { concerns: has_level, ..line("PodSecurity", "namespaces", "enforce Pod Security Standards") },
     line("ResourceQuota", "resourcequotas", "enforce ResourceQuotas"),
     line("ValidatingAdmissionPolicy", "validatingadmissionpolicies", "enforce ValidatingAdmissionPolicies"),
-    line(
-        "ValidatingAdmissionWebhook",
-        "validatingwebhookconfigurations",
-        "call validating admission webhooks",
-    ),
 ];
 
 const fn line(plugin: &'static str, resource: &'static str, what: &'static str) -> Effect {

@@ -85,6 +85,7 @@ impl Call<'_> {
             options,
             conversion: Some(endpoint.conversion.clone()),
             notes: self.notes.get_or_init(Notes::default).clone(),
+            deadline: self.request.deadline,
         };
         RequestAdmission::new(self.shared.admission.clone(), request)
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use pintle_auth::{Attributes, Authorizer, User};
 use pintle_meta::Value;
-use pintle_registry::{Admission, MutatingAdmission};
+use pintle_registry::{Admission, DeleteOptions, MutatingAdmission};
 
 use super::Result;
 use super::call::Call;
@@ -49,8 +49,8 @@ impl Admission for MayCreate<'_> {
         self.admission.update(new, old).await
     }
 
-    async fn delete(&self, old: &Value) -> Result<()> {
-        self.admission.delete(old).await
+    async fn delete(&self, old: &Value, options: &DeleteOptions) -> Result<()> {
+        self.admission.delete(old, options).await
     }
 }
 

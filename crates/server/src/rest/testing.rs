@@ -16,7 +16,7 @@ use pintle_codec::kind;
 use pintle_codec::negotiate::{ENCODINGS, Encoding};
 use pintle_codec::table::{Column, Completed, Empty};
 use pintle_features::Features;
-use pintle_meta::gvk::GroupVersionKind;
+use pintle_meta::gvk::{GroupVersionKind, GroupVersionResource};
 use pintle_meta::time::Time;
 use pintle_meta::{Object, Value};
 use pintle_patch::managed::Converter;
@@ -90,7 +90,7 @@ impl Boats {
             subresource: None,
             namespaced: false,
             verbs: vec!["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"],
-            conversion: Arc::new(ServedVersions::new([served.clone()])),
+            conversion: Arc::new(ServedVersions::new([(GroupVersionResource::default(), served.clone())])),
             served,
             implementation: config.implementation.unwrap_or_else(|| Implementation::Store(store.clone())),
             is_custom: true,

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use pintle_meta::Value;
 use pintle_registry::{
-    Admission, Context, Created, Preconditions, Result, Store, Subresource, Transform, WriteOptions,
+    Admission, Context, Created, DeleteOptions, Preconditions, Result, Store, Subresource, Transform,
+    WriteOptions,
 };
 
 use super::Parent;
@@ -131,7 +132,7 @@ impl<S: Scaled> Admission for OfScale<'_, S> {
         self.admission.update(&self.scaled.of(new)?, &self.scaled.of(old)?).await
     }
 
-    async fn delete(&self, old: &Value) -> Result<()> {
-        self.admission.delete(&self.scaled.of(old)?).await
+    async fn delete(&self, old: &Value, options: &DeleteOptions) -> Result<()> {
+        self.admission.delete(&self.scaled.of(old)?, options).await
     }
 }

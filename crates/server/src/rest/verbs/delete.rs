@@ -7,7 +7,7 @@ use pintle_codec::negotiate::Encoding;
 use pintle_features::Feature;
 use pintle_meta::field_path::{self, Error, Path};
 use pintle_meta::gvk::GroupVersionKind;
-use pintle_meta::{Details, Object, Status, Value};
+use pintle_meta::{Details, Status};
 use pintle_registry::{Context, DeleteOptions, Deleted, Listed, Preconditions, Propagation};
 
 use crate::request_info::Selectors;
@@ -29,7 +29,7 @@ pub(crate) async fn delete(serving: &StoredEndpoint, call: &mut Call<'_>) -> Res
     if options.ignore_read_errors {
         return delete_unreadable(serving, call, &context).await;
     }
-    let admission = call.admission(serving, &context, options.dry_run, Some(fields(&options)));
+    let admission = call.admission(serving, &context, options.dry_run, Some(options.fields()));
     let name = call.request.info.name.clone();
     let waits = options.orphan_dependents == Some(false);
     call.warnings.extend(serving.store.config().strategy.warnings_on_delete(&options));
@@ -52,7 +52,7 @@ pub(crate) async fn delete_collection(serving: &StoredEndpoint, call: &mut Call<
         options::refuse("DeleteOptions", vec![error])?;
     }
     let context = serving.context(call.request);
-    let admission = call.admission(serving, &context, options.dry_run, Some(fields(&options)));
+    let admission = call.admission(serving, &context, options.dry_run, Some(options.fields()));
     revision::wait_until_reached(serving, call.request.slot.as_ref(), &list_options).await?;
     let page: Page = list::page(serving, &list_options, &selection, call.shared.features).await?;
     call.warnings.extend(serving.store.config().strategy.warnings_on_delete(&options));
@@ -103,36 +103,6 @@ async fn read_options(serving: &StoredEndpoint, call: &mut Call<'_>) -> Result<D
     options.check_ignoring(&mut errors);
     options::refuse("DeleteOptions", errors)?;
     Ok(options)
-}
-
-/// Returns the fields of `DeleteOptions` for admission.
-fn fields(options: &DeleteOptions) -> Object {
-    let mut fields = Object::new();
-    if let Some(seconds) = options.grace_period_seconds {
-        fields.insert("gracePeriodSeconds", seconds);
-    }
-    let Preconditions { uid, resource_version } = &options.preconditions;
-    let given = [("uid", uid), ("resourceVersion", resource_version)];
-    let given = given.into_iter().filter_map(|(name, value)| Some((name, value.clone()?)));
-    let preconditions = given.collect::<Object>();
-    if !preconditions.is_empty() {
-        fields.insert("preconditions", preconditions);
-    }
-    if let Some(orphan) = options.orphan_dependents {
-        fields.insert("orphanDependents", orphan);
-    }
-    if let Some(propagation) = options.propagation {
-        let policy = match propagation {
-            Propagation::Orphan => "Orphan",
-            Propagation::Background => "Background",
-            Propagation::Foreground => "Foreground",
-        };
-        fields.insert("propagationPolicy", policy);
-    }
-    if options.dry_run {
-        fields.insert("dryRun", vec![Value::from("All")]);
-    }
-    fields
 }
 
 fn from_body(encoding: Encoding, bytes: &[u8], errors: &mut Vec<Error>) -> Result<DeleteOptions> {
