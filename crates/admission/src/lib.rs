@@ -44,6 +44,7 @@ pub use objects::{AdmissionStores, ObjectLister, Resource, StoredObjects};
 pub use observer::{AdmissionType, Observation, Observer};
 pub use plugin::Plugin;
 pub use plugins::{PLUGINS, PluginEntry};
+pub use policies::params::{NoParams, ParamKinds, ParamResource};
 pub use priority_classes::{PriorityClass, PriorityClassLister, StoredPriorityClasses};
 pub use reinvocation::Reinvocation;
 pub use request_admission::RequestAdmission;

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use bytes::Bytes;
 use pintle_admission::{
-    AdmissionStores, AdmissionType, Attributes, Chain, Clients, Cluster, Configurations, Notes, Observation,
+    AdmissionStores, AdmissionType, Attributes, Chain, Clients, Cluster, Configurations, NoParams, Notes, Observation,
     Observer, Operation, PLUGINS, Phase, Plugin, Request, RequestAdmission, Result, StoredNamespaces,
     StoredObjects, StoredPriorityClasses, Target, TolerationSeconds, WebhookMetrics,
 };
@@ -81,6 +81,7 @@ fn cluster(namespaces: Arc<Store>, phase: usize) -> Cluster {
         clients: Clients::default(),
         configurations: Configurations::default(),
         priority_classes: Arc::new(StoredPriorityClasses::new(None)),
+        param_kinds: Arc::new(NoParams),
         authorizer: Arc::new(PrivilegedGroup),
         features: Features::all(),
         toleration_seconds: TolerationSeconds { not_ready: 300, unreachable: 300 },

@@ -19,6 +19,7 @@ mod error;
 mod health;
 mod identity;
 mod peers;
+mod policy_params;
 mod resources;
 mod service_account_tokens;
 mod services;

@@ -36,6 +36,7 @@ use crate::access::rbac::Roles;
 use crate::bootstrap;
 use crate::endpoints::Endpoints;
 use crate::error::no_resource;
+use crate::policy_params::PolicyParams;
 use crate::stores::Stores;
 use crate::{Error, api_groups};
 
@@ -94,7 +95,8 @@ impl ServedResources {
         let definition_statuses = status_client(stores, &config.settings, "apiextensions.k8s.io", name)
             .ok_or_else(no_resource(name))?;
         let definitions = definitions(stores, &config, definition_statuses.store().clone())?;
-        let admission = admission(stores, &config)?;
+        let params = PolicyParams::new(stores, served, definitions.clone());
+        let admission = admission(stores, &config, params)?;
         let endpoints = Endpoints {
             resources: &stores.resources,
             kinds: &stores.kinds,
@@ -248,7 +250,7 @@ fn definitions(
     Ok(definitions)
 }
 
-fn admission(stores: &Stores, config: &ResourcesConfig) -> Result<Chain, Error> {
+fn admission(stores: &Stores, config: &ResourcesConfig, params: PolicyParams) -> Result<Chain, Error> {
     let phase = pintle_resources::field_labels::place("core/v1.Namespace", "status.phase")
         .ok_or_else(no_resource("namespaces with a phase"))?;
     let read = AdmissionStores::new(|path| stores.store(path));
@@ -260,6 +262,7 @@ fn admission(stores: &Stores, config: &ResourcesConfig) -> Result<Chain, Error> 
         clients: Clients { namespaces: stores.client("", "v1", "namespaces"), quota_status: quotas },
         configurations: config.admission_configurations.clone(),
         priority_classes: Arc::new(StoredPriorityClasses::new(stores.store("priorityclasses"))),
+        param_kinds: Arc::new(params),
         authorizer: config.authorizer.clone(),
         features: config.features,
         toleration_seconds: config.toleration_seconds,

@@ -8,6 +8,7 @@ use bytes::Bytes;
 use pintle_definitions::definition::structural_errors;
 use pintle_discovery::{Contribution, Custom, CustomVersion, Publisher, Schemas};
 use pintle_meta::Value;
+use pintle_meta::gvk::GroupVersionKind;
 use pintle_registry::{Reflect, Store};
 
 use crate::conditions::TakenNames;
@@ -127,6 +128,17 @@ impl DefinitionIndex {
 
     pub(crate) fn get(&self, name: &str) -> Option<Arc<Definition>> {
         self.by_name.get(name).cloned()
+    }
+
+    /// Returns the definition that serves a kind.
+    pub(crate) fn of_kind(&self, kind: &GroupVersionKind) -> Option<Arc<Definition>> {
+        let serves = |summary: &Summary| {
+            summary.accepted.kind == kind.kind
+                && summary.group == kind.group
+                && summary.is_served()
+                && summary.serves(&kind.version)
+        };
+        self.by_name.values().find(|definition| serves(&definition.summary)).cloned()
     }
 
     pub(crate) fn prefixes(&self) -> Vec<(String, String, Bytes)> {

@@ -38,7 +38,8 @@ use bytes::Bytes;
 use pintle_cache::Feed;
 use pintle_discovery::{Contribution, GroupSource, Publisher};
 use pintle_meta::Value;
-use pintle_registry::{Mirror, Result, Store, StorePolicy};
+use pintle_meta::gvk::GroupVersionKind;
+use pintle_registry::{Mirror, Result, Served, Store, StorePolicy};
 use pintle_runtime::Clock;
 use pintle_schema::Resources;
 use pintle_storage::Backend;
@@ -126,6 +127,17 @@ impl Definitions {
 
     fn elapsed(&self, since: Instant) -> Duration {
         self.clock.instant().saturating_duration_since(since)
+    }
+
+    /// Returns the store of the custom resource that serves a kind, and the version of the kind; `None` if no definition does.
+    /// Not for requests: a definition that is being deleted is found, too.
+    pub async fn find_kind(&self, kind: &GroupVersionKind) -> Option<(Arc<Store>, Arc<dyn Served>)> {
+        self.ready().await.ok()?;
+        let definition = self.mirror.read(|table| table.of_kind(kind))?;
+        let resource = definition.resource().ok()?;
+        let endpoints = resource.version(&kind.version).await?.ok()?;
+        let store = endpoints.resource.implementation.store()?.clone();
+        Some((store, endpoints.resource.served.clone()))
     }
 
     /// Group, resource and the beginning of the keys of all custom resources.

@@ -21,7 +21,7 @@ fn decode(text: &[u8]) -> std::result::Result<Value, String> {
     json::decode_untyped(text).map(|decoded| decoded.value).map_err(|error| error.to_string())
 }
 
-/// A kind without a type. Selectors see its phase.
+/// A kind without a type. Selectors see its phase and its labels.
 #[derive(Clone, Copy, Debug)]
 pub struct Untyped;
 
@@ -44,8 +44,10 @@ impl Stored for Untyped {
 
 impl Kind for Untyped {
     fn read(&self, _: &str, stored: &Bytes) -> std::result::Result<Read, String> {
-        let phase = decode(stored)?.text_at(&["status", "phase"]).into();
-        Ok(Read { value: stored.clone(), fields: Box::new([phase]), ..Read::default() })
+        let object = decode(stored)?;
+        let phase = object.text_at(&["status", "phase"]).into();
+        let labels = object.labels().map(|(key, value)| (key.into(), value.into())).collect();
+        Ok(Read { value: stored.clone(), fields: Box::new([phase]), labels })
     }
 
     fn encode(&self, entry: &Entry, _: BodyFormat) -> std::result::Result<Bytes, String> {

@@ -16,7 +16,7 @@ use pintle_cel::{
 use pintle_meta::gvk::{GroupVersionKind, GroupVersionResource};
 use pintle_meta::{Object, Value};
 
-use self::authorizer::Checks;
+pub(crate) use self::authorizer::Checks;
 use crate::attributes::{Attributes, Versioned};
 
 /// The reference's budget of all match conditions of one webhook or policy, in units of cost.
@@ -79,14 +79,7 @@ impl Variables {
             old_object: versioned.old_object().cloned().unwrap_or_default(),
             request: request(attributes, kind, resource),
             namespace: namespace.unwrap_or_default(),
-            request_resource: ResourceCheck {
-                group: resource.group.clone(),
-                resource: resource.resource.clone(),
-                subresource: attributes.target().subresource.clone(),
-                namespace: attributes.namespace().to_owned(),
-                name: attributes.name().to_owned(),
-                ..ResourceCheck::default()
-            },
+            request_resource: request_resource(attributes),
             checks: Arc::new(Checks::new(attributes.request.user.clone(), authorizer)),
         }
     }
@@ -143,8 +136,25 @@ impl Variables {
     }
 }
 
+/// Returns the resource of `authorizer.requestResource`.
+pub(crate) fn request_resource(attributes: &Attributes<'_>) -> ResourceCheck {
+    let target = attributes.target();
+    ResourceCheck {
+        group: target.resource.group.clone(),
+        resource: target.resource.resource.clone(),
+        subresource: target.subresource.clone(),
+        namespace: attributes.namespace().to_owned(),
+        name: attributes.name().to_owned(),
+        ..ResourceCheck::default()
+    }
+}
+
 /// Returns the variable `request`: an AdmissionRequest without UID and objects. As in JSON, what is empty is missing.
-fn request(attributes: &Attributes<'_>, kind: &GroupVersionKind, resource: &GroupVersionResource) -> Value {
+pub(crate) fn request(
+    attributes: &Attributes<'_>,
+    kind: &GroupVersionKind,
+    resource: &GroupVersionResource,
+) -> Value {
     let target = attributes.target();
     let of_kind = |kind: &GroupVersionKind| {
         Object::from_iter([

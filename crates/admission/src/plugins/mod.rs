@@ -10,6 +10,7 @@ mod runtime_class;
 mod service_account;
 mod storage_object_in_use_protection;
 mod taint_nodes_by_condition;
+mod validating_admission_policy;
 mod webhook;
 
 use std::sync::Arc;
@@ -65,6 +66,9 @@ pub const PLUGINS: &[PluginEntry] = &[
     }),
     on("CertificateSubjectRestriction", |_| made(certificates::SubjectRestriction)),
     on("MutatingAdmissionWebhook", |cluster| made(webhook::MutatingWebhooks::new(cluster)?)),
+    on("ValidatingAdmissionPolicy", |cluster| {
+        made(validating_admission_policy::ValidatingAdmissionPolicy::new(cluster)?)
+    }),
     on("ValidatingAdmissionWebhook", |cluster| made(webhook::ValidatingWebhooks::new(cluster)?)),
     off("AlwaysDeny", |_| made(always::Deny)),
 ];

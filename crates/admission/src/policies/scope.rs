@@ -11,9 +11,6 @@ use super::expression::{Expression, VARIABLES, Variable};
 /// The cost of all validations of a policy, for one binding and parameter.
 pub(crate) const VALIDATION_BUDGET: u64 = 10_000_000;
 
-/// The cost of all match conditions of a policy or webhook.
-pub(crate) const MATCH_CONDITIONS_BUDGET: u64 = 2_500_000;
-
 /// The values that expressions read. `None` is null, for an authorizer it is absence.
 #[derive(Clone, Copy)]
 pub(crate) struct Inputs<'v> {
@@ -22,11 +19,11 @@ pub(crate) struct Inputs<'v> {
     pub(crate) params: Option<&'v Value>,
     pub(crate) request: &'v Value,
     pub(crate) namespace: Option<&'v Value>,
-    pub(crate) authorizer: Option<&'v Checks>,
+    pub(crate) authorizer: Option<&'v RequestAuthorizer>,
 }
 
 /// The authorizer of a request's user, and the resource of the request.
-pub(crate) struct Checks {
+pub(crate) struct RequestAuthorizer {
     pub(crate) authorizer: Arc<dyn Authorizer>,
     pub(crate) resource: ResourceCheck,
 }
@@ -42,7 +39,7 @@ impl<'v> Inputs<'v> {
             .bind_val("params", value(self.params))
             .bind_val("request", value(Some(self.request)))
             .bind_val("namespaceObject", value(self.namespace));
-        let Some(Checks { authorizer, resource }) = self.authorizer else { return activation };
+        let Some(RequestAuthorizer { authorizer, resource }) = self.authorizer else { return activation };
         activation.bind_val("authorizer", pintle_cel::authorizer(authorizer.clone())).bind_val(
             "authorizer.requestResource",
             pintle_cel::resource_check(authorizer.clone(), resource.clone()),

@@ -135,7 +135,7 @@ fn an_authorizer_is_asked_for_the_resource_of_the_request() {
     );
     assert!(expression.uses.authorizer);
     let resource = ResourceCheck { resource: "pods".into(), namespace: "n".into(), ..ResourceCheck::default() };
-    let checks = Checks { authorizer: Arc::new(Named), resource };
+    let checks = RequestAuthorizer { authorizer: Arc::new(Named), resource };
     let request = object("{}");
     let inputs = Inputs {
         object: None,

@@ -10,18 +10,21 @@ mod cluster;
 use std::sync::Arc;
 
 use pintle_auth::User;
-use pintle_codec::json;
+use pintle_codec::negotiate::Encoding;
+use pintle_codec::{json, kind};
 use pintle_meta::gvk::{GroupVersionKind, GroupVersionResource};
 use pintle_meta::{Reason, Status, Value};
 use pintle_schema::{Resources, Type};
 
+use crate::Result;
 use crate::attributes::{Attributes, Operation, Request, Target};
+use crate::conversion::{Equivalent, ObjectConversion};
 use crate::plugin::Plugin;
 
 pub(crate) use cluster::TestCluster;
 
 /// A request to a plugin.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub(crate) struct Case {
     pub(crate) operation: Operation,
     pub(crate) request: Request,
@@ -93,6 +96,12 @@ impl Case {
 
     pub(crate) fn in_namespace(mut self, namespace: &str) -> Case {
         self.request.namespace = namespace.into();
+        self
+    }
+
+    /// Sets the versions in which objects are served.
+    pub(crate) fn versions(mut self, versions: &Arc<TestVersions>) -> Case {
+        self.request.conversion = Some(versions.clone());
         self
     }
 
@@ -197,5 +206,45 @@ impl Outcome {
         assert_eq!(status.reason, Reason::Forbidden, "{}", status.message);
         let (_, why) = status.message.split_once(" is forbidden: ").expect("the usual beginning");
         Some(why.to_owned())
+    }
+}
+
+/// The kinds of one resource in several versions, for tests without a control plane. Objects are the same in all of them.
+pub(crate) struct TestVersions(Vec<Equivalent>);
+
+impl TestVersions {
+    /// `resources` are written `group/version/resource`, and of one kind.
+    pub(crate) fn new(kind: &str, resources: &[&str]) -> Arc<TestVersions> {
+        let equivalent = |text: &&str| {
+            let mut parts = text.splitn(3, '/');
+            let mut part = || parts.next().unwrap_or_default().to_owned();
+            let (group, version, resource) = (part(), part(), part());
+            let kind = GroupVersionKind::new(group.as_str(), version.as_str(), kind);
+            Equivalent { resource: GroupVersionResource::new(group, version, resource), kind }
+        };
+        Arc::new(TestVersions(resources.iter().map(equivalent).collect()))
+    }
+}
+
+impl ObjectConversion for TestVersions {
+    fn to_version(&self, mut object: Value, kind: &GroupVersionKind) -> Result<Value> {
+        if let Some(fields) = object.as_object_mut() {
+            fields.insert("kind", kind.kind.as_str());
+            fields.insert("apiVersion", kind.api_version());
+        }
+        Ok(object)
+    }
+
+    fn to_storage(&self, object: Value, _: &GroupVersionKind) -> Result<Value> {
+        Ok(object)
+    }
+
+    fn parse(&self, text: &[u8], kind: &GroupVersionKind) -> Result<Value, String> {
+        let read = kind::decode(Encoding::Json, text, Some(kind)).map_err(|error| error.to_string())?;
+        Ok(read.decoded.value)
+    }
+
+    fn equivalents(&self) -> &[Equivalent] {
+        &self.0
     }
 }

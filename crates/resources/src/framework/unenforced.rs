@@ -18,7 +18,6 @@ const TABLE: &[Effect] = &[
     line("MutatingAdmissionPolicy", "mutatingadmissionpolicies", "apply MutatingAdmissionPolicies"),
     Effect { concerns: has_level, ..line("PodSecurity", "namespaces", "enforce Pod Security Standards") },
     line("ResourceQuota", "resourcequotas", "enforce ResourceQuotas"),
-    line("ValidatingAdmissionPolicy", "validatingadmissionpolicies", "enforce ValidatingAdmissionPolicies"),
 ];
 
 const fn line(plugin: &'static str, resource: &'static str, what: &'static str) -> Effect {

@@ -7,7 +7,8 @@ use pintle_meta::{Reason, Value};
 use pintle_runtime::Stopwatch;
 
 use super::policy::{AuditAnnotation, Validation, ValidatingPolicy};
-use crate::policies::scope::{Inputs, MATCH_CONDITIONS_BUDGET, OutOfBudget, Scope};
+use crate::expressions::MATCH_CONDITIONS_BUDGET;
+use crate::policies::scope::{Inputs, OutOfBudget, Scope};
 
 /// Longer results of message expressions are not used.
 const LONGEST_MESSAGE: usize = 5 * 1024;

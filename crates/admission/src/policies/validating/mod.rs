@@ -1,9 +1,11 @@
 //! ValidatingAdmissionPolicies: compiled, and evaluated to decisions.
 
 mod decisions;
+mod metrics;
 mod policy;
 #[cfg(test)]
 mod tests;
 
 pub(crate) use decisions::{Annotation, ConditionsRun, Decision, Evaluated, Verdict, namespace_object};
+pub(crate) use metrics::{Enforcement, Metrics};
 pub(crate) use policy::ValidatingPolicy;

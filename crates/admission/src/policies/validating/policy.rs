@@ -5,6 +5,7 @@ use std::sync::Arc;
 use pintle_meta::{Reason, Value};
 
 use crate::policies::expression::{Compiler, Expression, PolicyCompiler, Uses, Variable, Wanted};
+use crate::policies::source::Compiled;
 
 /// The expressions of a policy.
 #[derive(Debug)]
@@ -32,9 +33,9 @@ pub(super) struct AuditAnnotation {
     pub(super) value: Arc<Expression>,
 }
 
-impl ValidatingPolicy {
-    /// Compiles a policy. The error of an expression that does not compile is its result in every evaluation.
-    pub(crate) fn compile(policy: &Value, compiler: &Compiler) -> ValidatingPolicy {
+impl Compiled for ValidatingPolicy {
+    /// The error of an expression that does not compile is its result in every evaluation.
+    fn compile(policy: &Value, compiler: &Compiler) -> ValidatingPolicy {
         let has_params = policy.at(&["spec", "paramKind"]).is_some();
         let mut compiler = PolicyCompiler::new(compiler, has_params);
         for variable in policy.items_at(&["spec", "variables"]) {

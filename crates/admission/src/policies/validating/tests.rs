@@ -3,6 +3,7 @@ use pintle_registry::testing::object;
 
 use super::*;
 use crate::policies::expression::Compiler;
+use crate::policies::source::Compiled;
 use crate::policies::scope::{Inputs, VALIDATION_BUDGET};
 
 /// A policy of JSON with single quotes for double ones, and the inputs of its evaluation.
