@@ -43,7 +43,7 @@ mod source;
 mod types;
 mod value;
 
-pub use admission::{AdmissionVariables, admission, no_variables, variable_type};
+pub use admission::{AdmissionVariables, admission, no_variables, typed_admission, variable_type};
 pub use device::{DeviceFeatures, DeviceSizes, device_selector};
 pub use environment::{Declarations, Environment, Expression, TypeNames};
 pub use escaping::{escape, unescape};

@@ -1,5 +1,6 @@
 //! The API group `admissionregistration.k8s.io`.
 
+mod builtin_types;
 pub(crate) mod columns;
 pub(crate) mod conversion;
 pub(crate) mod defaults;
@@ -8,6 +9,7 @@ mod mutating_admission_policy;
 mod policy;
 mod rules;
 pub(crate) mod strategy;
+pub(crate) mod type_checking;
 #[cfg(test)]
 mod tests;
 mod validating_admission_policy;
