@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use bytes::Bytes;
 use pintle_admission::{
-    AdmissionStores, AdmissionType, Attributes, Chain, Clients, Cluster, Configurations, NoParams, Notes, Observation,
-    Observer, Operation, PLUGINS, Phase, Plugin, Request, RequestAdmission, Result, StoredNamespaces,
-    StoredObjects, StoredPriorityClasses, Target, TolerationSeconds, WebhookMetrics,
+    AdmissionStores, AdmissionType, Attributes, Chain, Clients, Cluster, Configurations, NoParams, Notes,
+    Observation, Observer, Operation, PLUGINS, Phase, Plugin, Request, RequestAdmission, Result,
+    StoredNamespaces, StoredObjects, StoredPriorityClasses, Target, TolerationSeconds, WebhookMetrics,
 };
 use pintle_auth::authorizer::PrivilegedGroup;
 use pintle_cache::{Feed, Limits};

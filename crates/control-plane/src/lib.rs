@@ -20,6 +20,7 @@ mod health;
 mod identity;
 mod peers;
 mod policy_params;
+mod policy_types;
 mod resources;
 mod service_account_tokens;
 mod services;

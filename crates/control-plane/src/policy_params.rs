@@ -20,7 +20,11 @@ pub(crate) struct PolicyParams {
 
 impl PolicyParams {
     /// Returns those of the group versions that are served.
-    pub(crate) fn new(stores: &Stores, served: &[GroupVersion], definitions: Arc<Definitions>) -> PolicyParams {
+    pub(crate) fn new(
+        stores: &Stores,
+        served: &[GroupVersion],
+        definitions: Arc<Definitions>,
+    ) -> PolicyParams {
         let mut builtin = HashMap::new();
         for version in stores.resources.versions() {
             let resources = version.resources.iter().filter(|resource| {

@@ -12,7 +12,9 @@ use pintle_auth::Authorizer;
 use pintle_auth::authorizer::rbac::Escalation;
 use pintle_cache::Pool;
 use pintle_codec::negotiate::Encoding;
-use pintle_controllers::{Controller, DefaultServiceAccounts, Runtime, ServiceRepair, SystemNamespaces};
+use pintle_controllers::{
+    Controller, DefaultServiceAccounts, Runtime, ServiceRepair, SystemNamespaces, ValidatingPolicyStatus,
+};
 use pintle_discovery::GroupVersion;
 use pintle_extensions::conversion::WebhookEnvironment;
 use pintle_extensions::{DefinitionController, Definitions, DefinitionsConfig, StoredAs};
@@ -37,6 +39,7 @@ use crate::bootstrap;
 use crate::endpoints::Endpoints;
 use crate::error::no_resource;
 use crate::policy_params::PolicyParams;
+use crate::policy_types::PolicyTypes;
 use crate::stores::Stores;
 use crate::{Error, api_groups};
 
@@ -82,6 +85,8 @@ pub(crate) struct ServedResources {
     pub(crate) definitions: Arc<Definitions>,
     /// Definitions, written through their status.
     definition_statuses: Client,
+    /// The controller of the statuses of validating admission policies; `None` where they are not served.
+    policy_status: Option<Arc<ValidatingPolicyStatus>>,
 }
 
 impl ServedResources {
@@ -134,7 +139,21 @@ impl ServedResources {
                 rest.register(version.group, version.version, endpoints);
             }
         }
-        Ok(ServedResources { rest: Arc::new(rest), definitions, definition_statuses })
+        let policies = status_client(
+            stores,
+            &config.settings,
+            "admissionregistration.k8s.io",
+            "validatingadmissionpolicies",
+        );
+        let policy_types = PolicyTypes {
+            resources: stores.resources.clone(),
+            served: served.to_vec(),
+            definitions: definitions.clone(),
+            random: config.settings.random.clone(),
+        };
+        let policy_status =
+            policies.map(|policies| Arc::new(ValidatingPolicyStatus::new(policies, Arc::new(policy_types))));
+        Ok(ServedResources { rest: Arc::new(rest), definitions, definition_statuses, policy_status })
     }
 
     /// Adds the hooks of the controllers of namespaces, services and definitions. `accounts`: every namespace gets a default
@@ -166,6 +185,9 @@ impl ServedResources {
         });
         let mut controllers: Vec<Arc<dyn Controller>> =
             vec![Arc::new(SystemNamespaces::new(namespaces.clone(), served))];
+        if let Some(policy_status) = &self.policy_status {
+            controllers.push(policy_status.clone());
+        }
         if let Some(accounts) = accounts {
             controllers.push(Arc::new(DefaultServiceAccounts::new(namespaces, accounts)));
         }

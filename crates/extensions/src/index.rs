@@ -141,6 +141,18 @@ impl DefinitionIndex {
         self.by_name.values().find(|definition| serves(&definition.summary)).cloned()
     }
 
+    /// Returns the kinds of resources with a plural or singular name; of every group if that is empty.
+    pub(crate) fn kinds_of(&self, group: &str, version: &str, resource: &str) -> Vec<GroupVersionKind> {
+        let has_name = |summary: &Summary| {
+            (group.is_empty() || summary.group == group)
+                && (summary.accepted.plural == resource || summary.accepted.singular == resource)
+                && summary.is_served()
+                && summary.serves(version)
+        };
+        let found = self.by_name.values().filter(|definition| has_name(&definition.summary));
+        found.map(|definition| definition::kind(&definition.summary, version)).collect()
+    }
+
     pub(crate) fn prefixes(&self) -> Vec<(String, String, Bytes)> {
         let known =
             self.by_name.values().map(|found| &found.summary).filter(|summary| summary.names_accepted);

@@ -129,10 +129,7 @@ mod tests {
     #[test]
     fn default_plugins_that_are_not_there_are_known_by_name() {
         let default = run(&[]).unwrap().missing_plugins();
-        assert!(
-            default.contains(&"PodSecurity") && default.contains(&"ResourceQuota"),
-            "{default:?}"
-        );
+        assert!(default.contains(&"PodSecurity") && default.contains(&"ResourceQuota"), "{default:?}");
         assert!(
             !default.contains(&"NamespaceLifecycle") && !default.contains(&"AlwaysPullImages"),
             "{default:?}"

@@ -47,7 +47,8 @@ impl<T: Clone> Candidates<T> {
             return found.candidates.clone();
         }
         drop(known);
-        let candidates: Arc<[T]> = self.all.iter().filter(|candidate| may_match(candidate)).cloned().collect();
+        let candidates: Arc<[T]> =
+            self.all.iter().filter(|candidate| may_match(candidate)).cloned().collect();
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
         if known.len() >= MOST_REMEMBERED {
             known.clear();

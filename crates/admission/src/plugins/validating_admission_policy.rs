@@ -14,6 +14,7 @@ use pintle_meta::{Cause, Reason, Status, Value};
 use pintle_registry::{Context, Store};
 use pintle_runtime::Clock;
 
+use crate::Result;
 use crate::attributes::{Attributes, Operation, Target, Versioned};
 use crate::chain::Cluster;
 use crate::expressions::{self, Checks};
@@ -29,7 +30,6 @@ use crate::policies::validating::{
 };
 use crate::policies::{excluded, is_configuration};
 use crate::webhook_metrics::{ConditionLabels, WebhookMetrics};
-use crate::Result;
 
 /// Longer values of audit annotations are cut.
 const LONGEST_ANNOTATION: usize = 10 * 1024;
@@ -54,8 +54,8 @@ pub(super) struct ValidatingAdmissionPolicy {
 impl ValidatingAdmissionPolicy {
     pub(super) fn new(cluster: &Cluster) -> Result<ValidatingAdmissionPolicy, String> {
         let store = |resource| cluster.stores.get(resource).cloned();
-        let stores = store(Resource::ValidatingAdmissionPolicy)
-            .zip(store(Resource::ValidatingAdmissionPolicyBinding));
+        let stores =
+            store(Resource::ValidatingAdmissionPolicy).zip(store(Resource::ValidatingAdmissionPolicyBinding));
         let source = stores.map(|(policies, bindings)| {
             PolicySource::start(policies, bindings, &cluster.spawner, cluster.clock.clone())
         });
@@ -236,7 +236,8 @@ impl<'r> Run<'r> {
         let missing = || Box::new(Status::not_found("", "namespaces", name));
         let store = self.plugin.namespaces.as_ref().ok_or_else(missing)?;
         let entry = store.cached_entry(&Context::default(), name).await;
-        let entry = entry.map_err(|status| if status.reason == Reason::NotFound { missing() } else { status })?;
+        let entry =
+            entry.map_err(|status| if status.reason == Reason::NotFound { missing() } else { status })?;
         if is_used {
             self.namespace = Some(namespace_object(&store.object(&entry)?));
         }
@@ -383,8 +384,12 @@ impl<'r> Run<'r> {
         message: &str,
         elapsed: Duration,
     ) {
-        let decision =
-            Decision { verdict: Verdict::Error, message: message.to_owned(), reason: Reason::Invalid, elapsed };
+        let decision = Decision {
+            verdict: Verdict::Error,
+            message: message.to_owned(),
+            reason: Reason::Invalid,
+            elapsed,
+        };
         let (metrics, error_type) = (&self.plugin.metrics, decision.error_type());
         metrics.observe(Enforcement::Deny, error_type, &policy.name, &binding.name, elapsed);
         let (policy, binding) = (policy.name.as_str(), Some(binding.name.as_str()));

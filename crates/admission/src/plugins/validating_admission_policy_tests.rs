@@ -48,7 +48,9 @@ impl Policies {
 }
 
 fn pod() -> Case {
-    create("pods").in_namespace("n").json(r#"{"metadata":{"name":"p","labels":{"app":"x"}},"spec":{"nodeName":"a"}}"#)
+    create("pods")
+        .in_namespace("n")
+        .json(r#"{"metadata":{"name":"p","labels":{"app":"x"}},"spec":{"nodeName":"a"}}"#)
 }
 
 fn status(outcome: Outcome) -> Status {
@@ -71,12 +73,18 @@ async fn a_policy_counts_once_it_is_stored_and_bound() {
     assert_eq!((denied.code, denied.reason), (403, Reason::Forbidden));
     let causes: Vec<_> = denied.details.unwrap().causes.into_iter().map(|cause| cause.message).collect();
     assert_eq!(causes, [message]);
-    assert!(!policies.run(create("services").in_namespace("n").json("{}")).await.is_handled(), "other resources");
+    assert!(
+        !policies.run(create("services").in_namespace("n").json("{}")).await.is_handled(),
+        "other resources"
+    );
     // A change counts, too; the reason is Invalid where the validation has none.
     policies.policy("p", r#","validations":[{"expression":"object.spec.nodeName == 'b'"}]"#).await;
     let denied = status(policies.run(pod()).await);
     assert_eq!((denied.code, denied.reason), (422, Reason::Invalid));
-    assert!(denied.message.ends_with("denied request: failed expression: object.spec.nodeName == 'b'"), "{denied:?}");
+    assert!(
+        denied.message.ends_with("denied request: failed expression: object.spec.nodeName == 'b'"),
+        "{denied:?}"
+    );
     policies.bind("b", "other", r#""Deny""#, "").await;
     assert_eq!(policies.run(pod()).await.message(), None, "the binding is of another policy");
 }
@@ -84,7 +92,9 @@ async fn a_policy_counts_once_it_is_stored_and_bound() {
 #[tokio::test]
 async fn one_decision_denies_warns_and_is_recorded() {
     let policies = Policies::new().await;
-    policies.policy("p", r#","validations":[{"expression":"true"},{"expression":"1 > 2","message":"a <b>"}]"#).await;
+    policies
+        .policy("p", r#","validations":[{"expression":"true"},{"expression":"1 > 2","message":"a <b>"}]"#)
+        .await;
     policies.bind("b", "p", r#""Deny","Warn","Audit""#, "").await;
     let case = pod();
     let notes = case.request.notes.clone();
@@ -99,9 +109,12 @@ async fn one_decision_denies_warns_and_is_recorded() {
     assert_eq!(annotations[FAILURE_ANNOTATION], failure);
     let text = policies.metrics();
     for action in ["deny", "warn", "audit"] {
-        let labels = format!(r#"enforcement_action="{action}",error_type="invalid_error",policy="p",policy_binding="b""#);
+        let labels = format!(
+            r#"enforcement_action="{action}",error_type="invalid_error",policy="p",policy_binding="b""#
+        );
         let total = format!("apiserver_validating_admission_policy_check_total{{{labels}}} 1");
-        let count = format!("apiserver_validating_admission_policy_check_duration_seconds_count{{{labels}}} 1");
+        let count =
+            format!("apiserver_validating_admission_policy_check_duration_seconds_count{{{labels}}} 1");
         assert!(text.contains(&total) && text.contains(&count), "{text}");
     }
 }
@@ -127,7 +140,9 @@ async fn values_of_audit_annotations_are_joined() {
     policies.bind("a", "p.example.com", r#""Deny""#, "").await;
     policies.bind("b", "p.example.com", r#""Deny""#, "").await;
     let long = "é".repeat(6000);
-    let json = format!(r#"{{"metadata":{{"name":"p","annotations":{{"long":"{long}"}}}},"spec":{{"nodeName":"a"}}}}"#);
+    let json = format!(
+        r#"{{"metadata":{{"name":"p","annotations":{{"long":"{long}"}}}},"spec":{{"nodeName":"a"}}}}"#
+    );
     let case = create("pods").in_namespace("n").json(&json);
     let notes = case.request.notes.clone();
     // The type of the last one is not known when it is compiled.
@@ -137,7 +152,13 @@ async fn values_of_audit_annotations_are_joined() {
     assert_eq!(found["p.example.com/node"], "node a", "once for both bindings");
     assert_eq!(found.len(), 1);
 
-    policies.policy("p.example.com", &annotations.replace("object.metadata.annotations.long", "string(object.metadata.annotations.long)")).await;
+    policies
+        .policy(
+            "p.example.com",
+            &annotations
+                .replace("object.metadata.annotations.long", "string(object.metadata.annotations.long)"),
+        )
+        .await;
     let case = create("pods").in_namespace("n").json(&json);
     let notes = case.request.notes.clone();
     assert_eq!(policies.run(case).await.message(), None);
@@ -156,14 +177,17 @@ async fn values_of_audit_annotations_are_joined() {
 async fn bindings_narrow_a_policy_down() {
     let policies = Policies::new().await;
     policies.policy("p", r#","validations":[{"expression":"false","message":"no"}]"#).await;
-    let matching = |rest: &str| format!(r#","matchResources":{{"namespaceSelector":{{}},"objectSelector":{{}}{rest}}}"#);
+    let matching =
+        |rest: &str| format!(r#","matchResources":{{"namespaceSelector":{{}},"objectSelector":{{}}{rest}}}"#);
     let admits = async |rest: &str| {
         policies.bind("b", "p", r#""Deny""#, rest).await;
         policies.run(pod()).await.message().is_none()
     };
     assert!(!admits(&matching("")).await, "every resource");
     let rule = |field: &str, resources: &str, rest: &str| {
-        matching(&format!(r#","{field}":[{{"apiGroups":["*"],"apiVersions":["*"],"operations":["*"],"resources":["{resources}"]{rest}}}]"#))
+        matching(&format!(
+            r#","{field}":[{{"apiGroups":["*"],"apiVersions":["*"],"operations":["*"],"resources":["{resources}"]{rest}}}]"#
+        ))
     };
     assert!(!admits(&rule("resourceRules", "pods", "")).await);
     assert!(admits(&rule("resourceRules", "services", "")).await);
@@ -171,17 +195,32 @@ async fn bindings_narrow_a_policy_down() {
     assert!(admits(&rule("resourceRules", "pods", r#","resourceNames":["x"]"#)).await);
     assert!(admits(&rule("excludeResourceRules", "pods", "")).await);
     assert!(!admits(&rule("excludeResourceRules", "services", "")).await);
-    assert!(!admits(r#","matchResources":{"namespaceSelector":{"matchLabels":{"team":"a"}},"objectSelector":{}}"#).await);
-    assert!(admits(r#","matchResources":{"namespaceSelector":{"matchLabels":{"team":"b"}},"objectSelector":{}}"#).await);
-    assert!(!admits(r#","matchResources":{"namespaceSelector":{},"objectSelector":{"matchLabels":{"app":"x"}}}"#).await);
-    assert!(admits(r#","matchResources":{"namespaceSelector":{},"objectSelector":{"matchLabels":{"app":"y"}}}"#).await);
+    assert!(
+        !admits(
+            r#","matchResources":{"namespaceSelector":{"matchLabels":{"team":"a"}},"objectSelector":{}}"#
+        )
+        .await
+    );
+    assert!(
+        admits(r#","matchResources":{"namespaceSelector":{"matchLabels":{"team":"b"}},"objectSelector":{}}"#)
+            .await
+    );
+    assert!(
+        !admits(r#","matchResources":{"namespaceSelector":{},"objectSelector":{"matchLabels":{"app":"x"}}}"#)
+            .await
+    );
+    assert!(
+        admits(r#","matchResources":{"namespaceSelector":{},"objectSelector":{"matchLabels":{"app":"y"}}}"#)
+            .await
+    );
 }
 
 #[tokio::test]
 async fn errors_of_the_configuration_deny_unless_failures_are_ignored() {
     let policies = Policies::new().await;
     let message = async |case: Case| policies.run(case).await.message();
-    let params = r#","paramKind":{"apiVersion":"g.io/v1","kind":"Nope"},"validations":[{"expression":"true"}]"#;
+    let params =
+        r#","paramKind":{"apiVersion":"g.io/v1","kind":"Nope"},"validations":[{"expression":"true"}]"#;
     policies.policy("p", params).await;
     policies.bind("b", "p", r#""Warn""#, "").await;
     assert_eq!(
@@ -203,7 +242,10 @@ async fn errors_of_the_configuration_deny_unless_failures_are_ignored() {
     let bare = r#"{"metadata":{"name":"p"},"spec":{"validations":[{"expression":"true"}]}}"#;
     policies.cluster.put(Resource::ValidatingAdmissionPolicy, bare).await;
     assert!(
-        message(pod()).await.unwrap().ends_with("failed to configure policy: policy contained no match constraints, a required field")
+        message(pod())
+            .await
+            .unwrap()
+            .ends_with("failed to configure policy: policy contained no match constraints, a required field")
     );
 }
 
@@ -220,7 +262,9 @@ async fn expressions_that_fail_deny_with_the_actions_of_the_binding() {
     assert_eq!(notes.take_warnings(), [warning]);
     policies.bind("b", "p", r#""Deny""#, "").await;
     assert!(policies.run(pod()).await.message().unwrap().ends_with(why));
-    policies.policy("p", r#","failurePolicy":"Ignore","validations":[{"expression":"object.nope == 1"}]"#).await;
+    policies
+        .policy("p", r#","failurePolicy":"Ignore","validations":[{"expression":"object.nope == 1"}]"#)
+        .await;
     assert_eq!(policies.run(pod()).await.message(), None);
     let labels = r#"enforcement_action="allow",error_type="invalid_error",policy="p",policy_binding="b""#;
     assert!(policies.metrics().contains(&format!("check_total{{{labels}}} 1")));
@@ -230,7 +274,9 @@ async fn expressions_that_fail_deny_with_the_actions_of_the_binding() {
 async fn policies_are_applied_by_name_and_the_first_denial_is_the_answer() {
     let policies = Policies::new().await;
     for (policy, binding) in [("b", "y"), ("a", "z"), ("a2", "x")] {
-        policies.policy(policy, &format!(r#","validations":[{{"expression":"false","message":"by {policy}"}}]"#)).await;
+        policies
+            .policy(policy, &format!(r#","validations":[{{"expression":"false","message":"by {policy}"}}]"#))
+            .await;
         policies.bind(binding, policy, r#""Deny","Warn""#, "").await;
     }
     let case = pod();
@@ -265,9 +311,16 @@ impl Authorizer for Recorded {
     async fn authorize(&self, attributes: &pintle_auth::Attributes<'_>) -> AuthorizerVerdict {
         // A decision that takes a while, as that of a webhook.
         tokio::task::yield_now().await;
-        let asked = format!("{} {} {}/{}", attributes.user.name, attributes.verb, attributes.resource, attributes.name);
+        let asked = format!(
+            "{} {} {}/{}",
+            attributes.user.name, attributes.verb, attributes.resource, attributes.name
+        );
         self.0.lock().unwrap().push(asked);
-        if attributes.verb == "get" { AuthorizerVerdict::allow("") } else { AuthorizerVerdict::no_opinion("no rule") }
+        if attributes.verb == "get" {
+            AuthorizerVerdict::allow("")
+        } else {
+            AuthorizerVerdict::no_opinion("no rule")
+        }
     }
 }
 

@@ -119,8 +119,7 @@ impl Compiler {
 
 impl Expression {
     fn new(key: &Key, declared: &Record) -> Expression {
-        let has =
-            AdmissionVariables { params: key.params, authorizer: key.authorizer, patch_types: false };
+        let has = AdmissionVariables { params: key.params, authorizer: key.authorizer, patch_types: false };
         let environment = Environment::new(admission(has, Some(declared)));
         let failed = |detail: String, nesting: Nesting| Expression {
             text: key.text.clone(),
@@ -254,12 +253,17 @@ mod tests {
         let mut other = PolicyCompiler::new(&compiler, false);
         other.variable("a", "1");
         assert!(Arc::ptr_eq(&first, &other.expression("object.a == 1", Wanted::Bool, true)));
-        let with_params = PolicyCompiler::new(&compiler, true).expression("object.a == 1", Wanted::Bool, true);
+        let with_params =
+            PolicyCompiler::new(&compiler, true).expression("object.a == 1", Wanted::Bool, true);
         assert!(!Arc::ptr_eq(&first, &with_params));
         let number = other.expression("variables.a == 1", Wanted::Bool, true);
         policy.variable("a", "'text'");
         let text = policy.expression("variables.a == 1", Wanted::Bool, true);
-        assert_eq!((number.program.is_ok(), text.program.is_ok()), (true, false), "by the types of variables");
+        assert_eq!(
+            (number.program.is_ok(), text.program.is_ok()),
+            (true, false),
+            "by the types of variables"
+        );
         let kept = || compiler.kept().values().filter(|kept| kept.strong_count() > 0).count();
         assert_eq!(kept(), 6);
         drop((first, with_params, number, text, policy, other));

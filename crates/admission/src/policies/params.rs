@@ -146,7 +146,8 @@ impl ParamRef {
             Some(selector) => selected(resource, namespace, selector.as_ref().map_err(String::clone)?)?,
             None if self.name.is_empty() => return Err("one of name or selector must be provided".to_owned()),
             None => {
-                let key = if is_namespaced { format!("{namespace}/{}", self.name) } else { self.name.clone() };
+                let key =
+                    if is_namespaced { format!("{namespace}/{}", self.name) } else { self.name.clone() };
                 resource.store.cache().get(&key).into_iter().collect()
             }
         };
@@ -177,11 +178,14 @@ impl ParamRef {
     }
 }
 
-fn selected(resource: &ParamResource, namespace: &str, selector: &Selector) -> Result<Vec<Arc<Entry>>, String> {
+fn selected(
+    resource: &ParamResource,
+    namespace: &str,
+    selector: &Selector,
+) -> Result<Vec<Arc<Entry>>, String> {
     let snapshot = resource.store.cache().snapshot().map_err(|error| error.to_string())?;
     let prefix = if namespace.is_empty() { String::new() } else { format!("{namespace}/") };
-    let is_selected = |entry: &&Arc<Entry>| {
-        entry.read().is_ok_and(|facts| selector.matches(|key| facts.label(key)))
-    };
+    let is_selected =
+        |entry: &&Arc<Entry>| entry.read().is_ok_and(|facts| selector.matches(|key| facts.label(key)));
     Ok(snapshot.objects.iter_prefix(&prefix).filter(is_selected).cloned().collect())
 }

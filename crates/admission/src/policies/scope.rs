@@ -31,8 +31,9 @@ pub(crate) struct RequestAuthorizer {
 impl<'v> Inputs<'v> {
     fn activation(&self) -> Activation<'v> {
         // Values are read as JSON is, also those that have a declared type.
-        let value =
-            |tree: Option<&'v Value>| tree.and_then(|tree| Val::of_tree(tree, &Type::Dyn).ok()).unwrap_or(Val::Null);
+        let value = |tree: Option<&'v Value>| {
+            tree.and_then(|tree| Val::of_tree(tree, &Type::Dyn).ok()).unwrap_or(Val::Null)
+        };
         let activation = Activation::new()
             .bind_val("object", value(self.object))
             .bind_val("oldObject", value(self.old_object))
@@ -110,7 +111,8 @@ impl<'v> Scope<'v> {
         };
         let done = program.evaluate(self.activation(), Budget::PER_CALL);
         self.cost.set(self.cost.get().saturating_add(done.cost));
-        done.value.map_err(|error| Error::new(format!("composited variable {name} fails to evaluate: {error}")))
+        done.value
+            .map_err(|error| Error::new(format!("composited variable {name} fails to evaluate: {error}")))
     }
 }
 

@@ -55,7 +55,8 @@ fn variables_read_inputs_and_earlier_variables() {
 
 #[test]
 fn errors_of_variables_reach_the_expressions_that_read_them() {
-    let variables = [("bad", "object.nope"), ("worse", "variables.bad + 1"), ("late", "variables.later"), ("later", "1")];
+    let variables =
+        [("bad", "object.nope"), ("worse", "variables.bad + 1"), ("late", "variables.later"), ("later", "1")];
     assert_eq!(
         one(&variables, "variables.worse == 1"),
         "expression 'variables.worse == 1' resulted in error: composited variable \"worse\" fails to evaluate: composited \
@@ -108,7 +109,9 @@ fn the_budget_of_several_expressions_is_bounded() {
     let (results, left) = evaluated(&[("v", "object.list.map(x, x + x)")], &["variables.v.size() > 1"], 9);
     assert_eq!((results.len(), left), (0, None));
     let loops = "[0,1,2,3,4,5,6,7,8,9]";
-    let nested = format!("{loops}.all(a, {loops}.all(b, {loops}.all(c, {loops}.all(d, {loops}.all(e, {loops}.all(f, true))))))");
+    let nested = format!(
+        "{loops}.all(a, {loops}.all(b, {loops}.all(c, {loops}.all(d, {loops}.all(e, {loops}.all(f, true))))))"
+    );
     assert_eq!(
         one(&[], &nested),
         format!("expression '{nested}' resulted in error: operation cancelled: actual cost limit exceeded")
@@ -134,7 +137,8 @@ fn an_authorizer_is_asked_for_the_resource_of_the_request() {
         true,
     );
     assert!(expression.uses.authorizer);
-    let resource = ResourceCheck { resource: "pods".into(), namespace: "n".into(), ..ResourceCheck::default() };
+    let resource =
+        ResourceCheck { resource: "pods".into(), namespace: "n".into(), ..ResourceCheck::default() };
     let checks = RequestAuthorizer { authorizer: Arc::new(Named), resource };
     let request = object("{}");
     let inputs = Inputs {

@@ -49,7 +49,9 @@ impl<C: Compiled> Policy<C> {
     fn read(policy: &Value) -> Policy<C> {
         let spec = policy.get("spec").cloned().unwrap_or_default();
         let predicate = match spec.get("matchConstraints").filter(|constraints| !constraints.is_null()) {
-            Some(constraints) => selectors_present(constraints).map(|()| Predicate::of_match_resources(constraints)),
+            Some(constraints) => {
+                selectors_present(constraints).map(|()| Predicate::of_match_resources(constraints))
+            }
             None => Err("policy contained no match constraints, a required field".to_owned()),
         };
         Policy {

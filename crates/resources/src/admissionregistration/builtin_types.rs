@@ -135,7 +135,10 @@ mod tests {
             checked("apps/v1.Deployment", "object.spec.replicas > '1'"),
             "found no matching overload for '_>_' applied to '(int, string)'"
         );
-        assert_eq!(checked("apps/v1.Deployment", "object.spec.template.spec.containers.all(c, c.image != '')"), "bool");
+        assert_eq!(
+            checked("apps/v1.Deployment", "object.spec.template.spec.containers.all(c, c.image != '')"),
+            "bool"
+        );
     }
 
     #[test]
@@ -143,7 +146,10 @@ mod tests {
         let definition = |text: &str| checked("apiextensions/v1.CustomResourceDefinition", text);
         let schema = "object.spec.versions[0].schema.openAPIV3Schema";
         assert_eq!(definition(&format!("{schema}.type")), "string");
-        assert_eq!(definition(&format!("{schema}.properties['a']")), "Kind1.spec.versions.@idx.schema.openAPIV3Schema.properties.@elem");
+        assert_eq!(
+            definition(&format!("{schema}.properties['a']")),
+            "Kind1.spec.versions.@idx.schema.openAPIV3Schema.properties.@elem"
+        );
         assert_eq!(definition(&format!("{schema}.properties['a'].type")), "undefined field 'type'");
         assert_eq!(definition(&format!("{schema}.default")), "undefined field 'default'");
     }

@@ -9,8 +9,8 @@ mod mutating_admission_policy;
 mod policy;
 mod rules;
 pub(crate) mod strategy;
-pub(crate) mod type_checking;
 #[cfg(test)]
 mod tests;
+pub(crate) mod type_checking;
 mod validating_admission_policy;
 mod webhook_configuration;

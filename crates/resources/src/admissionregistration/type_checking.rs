@@ -3,9 +3,7 @@
 //! Requests are evaluated without types, so an expression that cannot work is found by the first request that needs it. The
 //! warnings in a policy's status say so before.
 
-use pintle_cel::{
-    Environment, Field, ObjectType, Type, no_variables, typed_admission, variable_type,
-};
+use pintle_cel::{Environment, Field, ObjectType, Type, no_variables, typed_admission, variable_type};
 use pintle_definitions::rules::ResourceType;
 use pintle_meta::Value;
 use pintle_meta::gvk::GroupVersionKind;

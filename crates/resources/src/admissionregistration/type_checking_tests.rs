@@ -45,13 +45,19 @@ fn a_wrong_field_is_warned_of_with_its_kind_and_place() {
 #[test]
 fn every_validation_and_message_is_checked_against_every_kind() {
     let spec = r#"{"validations":[{"expression":"object.spec.replicas > '1'","messageExpression":"object.spec.nope"},{"expression":"oldObject.data.a == 'b'"}]}"#;
-    let kinds =
-        CheckedKinds { objects: vec![builtin("core/v1.ConfigMap"), builtin("apps/v1.Deployment")], params: None };
+    let kinds = CheckedKinds {
+        objects: vec![builtin("core/v1.ConfigMap"), builtin("apps/v1.Deployment")],
+        params: None,
+    };
     let found = warned(spec, &kinds);
     let fields: Vec<&str> = found.iter().map(|(field, _)| field.as_str()).collect();
     assert_eq!(
         fields,
-        ["spec.validations[0].expression", "spec.validations[0].messageExpression", "spec.validations[1].expression"]
+        [
+            "spec.validations[0].expression",
+            "spec.validations[0].messageExpression",
+            "spec.validations[1].expression"
+        ]
     );
     let (first, second) = found[0].1.split_once("\n\n").expect("two results");
     assert!(first.starts_with("/v1, Kind=ConfigMap: ERROR: <input>:1:7: undefined field 'spec'"), "{first}");
@@ -126,12 +132,17 @@ fn kinds_come_from_rules_without_wildcards() {
             if resource.resource == "none" {
                 return Vec::new();
             }
-            vec![GroupVersionKind::new(&*resource.group, &*resource.version, resource.resource.to_uppercase())]
+            vec![GroupVersionKind::new(
+                &*resource.group,
+                &*resource.version,
+                resource.resource.to_uppercase(),
+            )]
         });
         found.iter().map(|kind| format!("{}/{}/{}", kind.group, kind.version, kind.kind)).collect::<Vec<_>>()
     };
     let rule = |groups: &str, versions: &str, resources: &str| {
-        let list = |names: &str| names.split(' ').map(|name| format!("\"{name}\"")).collect::<Vec<_>>().join(",");
+        let list =
+            |names: &str| names.split(' ').map(|name| format!("\"{name}\"")).collect::<Vec<_>>().join(",");
         format!(
             r#"{{"apiGroups":[{}],"apiVersions":[{}],"resources":[{}]}}"#,
             list(groups),

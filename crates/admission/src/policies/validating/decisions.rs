@@ -6,7 +6,7 @@ use pintle_cel::Val;
 use pintle_meta::{Reason, Value};
 use pintle_runtime::Stopwatch;
 
-use super::policy::{AuditAnnotation, Validation, ValidatingPolicy};
+use super::policy::{AuditAnnotation, ValidatingPolicy, Validation};
 use crate::expressions::MATCH_CONDITIONS_BUDGET;
 use crate::policies::scope::{Inputs, OutOfBudget, Scope};
 
@@ -46,11 +46,17 @@ pub(crate) enum Verdict {
 /// What became of one audit annotation.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Annotation {
-    Publish { key: String, value: String },
+    Publish {
+        key: String,
+        value: String,
+    },
     /// The value is null or empty, or could not be evaluated and failures are ignored.
     Exclude,
     /// The value could not be evaluated, which denies the request.
-    Error { message: String, elapsed: Duration },
+    Error {
+        message: String,
+        elapsed: Duration,
+    },
 }
 
 /// One run of match conditions. Durations are observed where not all conditions are true.

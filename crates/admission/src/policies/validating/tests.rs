@@ -3,8 +3,8 @@ use pintle_registry::testing::object;
 
 use super::*;
 use crate::policies::expression::Compiler;
-use crate::policies::source::Compiled;
 use crate::policies::scope::{Inputs, VALIDATION_BUDGET};
+use crate::policies::source::Compiled;
 
 /// A policy of JSON with single quotes for double ones, and the inputs of its evaluation.
 struct Case {
@@ -104,7 +104,9 @@ fn a_message_is_the_expression_s_then_the_fixed_one_then_the_expression() {
 #[test]
 fn failures_deny_or_are_ignored() {
     let spec = |policy: &str| {
-        format!("{{`failurePolicy`:`{policy}`,`validations`:[{{`expression`:`object.nope == 1`}},{{`expression`:`object.a`}},{{`expression`:`object.a == 2`}}]}}")
+        format!(
+            "{{`failurePolicy`:`{policy}`,`validations`:[{{`expression`:`object.nope == 1`}},{{`expression`:`object.a`}},{{`expression`:`object.a == 2`}}]}}"
+        )
     };
     let nope = "expression 'object.nope == 1' resulted in error: no such key: nope".to_owned();
     let of_dyn = "compilation error: must evaluate to bool but got dyn".to_owned();
@@ -124,7 +126,8 @@ fn failures_deny_or_are_ignored() {
 #[test]
 fn all_match_conditions_must_be_true() {
     let run = |policy: &str, conditions: &[&str]| {
-        let conditions: Vec<_> = conditions.iter().map(|text| format!("{{`name`:`c`,`expression`:`{text}`}}")).collect();
+        let conditions: Vec<_> =
+            conditions.iter().map(|text| format!("{{`name`:`c`,`expression`:`{text}`}}")).collect();
         let conditions = conditions.join(",");
         case(&format!(
             "{{`failurePolicy`:`{policy}`,`matchConditions`:[{conditions}],`variables`:[{{`name`:`v`,`expression`:`object.a`}}],`validations`:[{{`expression`:`false`}}]}}"
@@ -149,7 +152,8 @@ fn all_match_conditions_must_be_true() {
     assert_eq!(decisions(ignored), []);
     assert_eq!(run("Fail", &["true"]).conditions.unwrap().not_matched_after, None);
     let loops = "[0,1,2,3,4,5,6,7,8,9]";
-    let costly = format!("{loops}.all(a, {loops}.all(b, {loops}.all(c, {loops}.all(d, {loops}.all(e, true)))))");
+    let costly =
+        format!("{loops}.all(a, {loops}.all(b, {loops}.all(c, {loops}.all(d, {loops}.all(e, true)))))");
     let spent = run("Fail", &[costly.as_str(); 12]);
     assert_eq!(decisions(spent), [(Verdict::Error, OUT_OF_BUDGET.to_owned())]);
 }
@@ -159,23 +163,31 @@ const OUT_OF_BUDGET: &str =
 
 #[test]
 fn the_budget_is_of_all_validations_and_then_of_messages() {
-    let mut all = case("{`validations`:[{`expression`:`object.a == 1`},{`expression`:`object.a == 1`}],`auditAnnotations`:[{`key`:`k`,`valueExpression`:`'v'`}]}");
+    let mut all = case(
+        "{`validations`:[{`expression`:`object.a == 1`},{`expression`:`object.a == 1`}],`auditAnnotations`:[{`key`:`k`,`valueExpression`:`'v'`}]}",
+    );
     all.budget = 3;
     let run = all.run();
     assert_eq!(run.decisions.len(), 1);
     assert_eq!(run.decisions[0].error_type(), "out_of_budget");
     assert_eq!((run.decisions[0].message.as_str(), run.annotations.len()), (OUT_OF_BUDGET, 0));
     // The message of a validation that is true.
-    let mut message = case("{`validations`:[{`expression`:`object.a == 1`,`messageExpression`:`string(object.name) + 'x'`}]}");
+    let mut message = case(
+        "{`validations`:[{`expression`:`object.a == 1`,`messageExpression`:`string(object.name) + 'x'`}]}",
+    );
     message.budget = 4;
     let text = format!("failed messageExpression: {OUT_OF_BUDGET}");
     assert_eq!(message.decisions(), [(Verdict::Error, text)]);
     // Audit annotations have the whole budget again.
-    let mut annotated = case("{`validations`:[{`expression`:`object.a == 1`}],`auditAnnotations`:[{`key`:`k`,`valueExpression`:`string(object.name)`}]}");
+    let mut annotated = case(
+        "{`validations`:[{`expression`:`object.a == 1`}],`auditAnnotations`:[{`key`:`k`,`valueExpression`:`string(object.name)`}]}",
+    );
     annotated.budget = 3;
     let run = annotated.run();
     assert_eq!(run.annotations, [Annotation::Publish { key: "k".into(), value: "x".into() }]);
-    let mut spent = case("{`validations`:[{`expression`:`true`}],`auditAnnotations`:[{`key`:`k`,`valueExpression`:`string(object.name) + 'x'`}]}");
+    let mut spent = case(
+        "{`validations`:[{`expression`:`true`}],`auditAnnotations`:[{`key`:`k`,`valueExpression`:`string(object.name) + 'x'`}]}",
+    );
     spent.budget = 2;
     assert_eq!(spent.decisions(), [(Verdict::Error, OUT_OF_BUDGET.to_owned())]);
 }
@@ -183,7 +195,9 @@ fn the_budget_is_of_all_validations_and_then_of_messages() {
 #[test]
 fn audit_annotations_are_texts_or_null() {
     let annotation = |policy: &str, expression: &str| {
-        let spec = format!("{{`failurePolicy`:`{policy}`,`auditAnnotations`:[{{`key`:`k`,`valueExpression`:`{expression}`}}]}}");
+        let spec = format!(
+            "{{`failurePolicy`:`{policy}`,`auditAnnotations`:[{{`key`:`k`,`valueExpression`:`{expression}`}}]}}"
+        );
         let mut run = case(&spec).run();
         assert_eq!(run.decisions, []);
         run.annotations.remove(0)
@@ -194,7 +208,9 @@ fn audit_annotations_are_texts_or_null() {
     for excluded in ["null", "''", "'  '"] {
         assert_eq!(annotation("Fail", excluded), Annotation::Exclude, "{excluded}");
     }
-    let Annotation::Error { message, .. } = annotation("Fail", "'x' + object.nope") else { panic!("an error") };
+    let Annotation::Error { message, .. } = annotation("Fail", "'x' + object.nope") else {
+        panic!("an error")
+    };
     assert_eq!(message, "expression ''x' + object.nope' resulted in error: no such key: nope");
     assert_eq!(annotation("Ignore", "'x' + object.nope"), Annotation::Exclude);
     let Annotation::Error { message, .. } = annotation("Fail", "1") else { panic!("an error") };
