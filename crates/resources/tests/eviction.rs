@@ -10,8 +10,8 @@ use pintle_codec::json;
 use pintle_codec::negotiate::Encoding;
 use pintle_meta::{CauseType, Status, Value};
 use pintle_registry::{
-    Admission, AdmitAll, Client, Context, MutatingAdmission, Result, Store, StoreConfig, Subresource,
-    WriteOptions,
+    Admission, AdmitAll, Client, Context, DeleteOptions, MutatingAdmission, Result, Store, StoreConfig,
+    Subresource, WriteOptions,
 };
 use pintle_resources::builtin::Builtin;
 use pintle_resources::served::Version;

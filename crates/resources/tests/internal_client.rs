@@ -90,7 +90,7 @@ impl Admission for OwnedTwice {
         Ok(())
     }
 
-    async fn delete(&self, _: &Value) -> Result<()> {
+    async fn delete(&self, _: &Value, _: &pintle_registry::DeleteOptions) -> Result<()> {
         Err(Box::new(pintle_meta::Status::bad_request("kept")))
     }
 }

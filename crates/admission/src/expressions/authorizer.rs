@@ -90,11 +90,7 @@ impl Checks {
 
     async fn authorize(&self, attributes: &Attributes<'_>) -> Decision {
         let verdict = self.authorizer.authorize(attributes).await;
-        Decision {
-            allowed: verdict.is_allowed(),
-            reason: verdict.reason.to_string(),
-            error: verdict.error.map(|error| error.to_string()),
-        }
+        Decision { allowed: verdict.is_allowed(), reason: verdict.reason.to_string(), error: verdict.error }
     }
 }
 

@@ -4,8 +4,6 @@
 //! repeated once they are: the first run collects them, the next finds them. Nearly every expression that asks does so once.
 
 mod authorizer;
-#[cfg(test)]
-mod tests;
 
 use std::sync::Arc;
 
@@ -195,7 +193,7 @@ pub(crate) fn request(
 /// Returns the user of a request as an object. As in JSON, what is empty is missing.
 pub(crate) fn user_info(attributes: &Attributes<'_>) -> Object {
     let user = &attributes.request.user;
-    let list = |items: &[String]| items.iter().map(|item| Value::string(item)).collect::<Vec<_>>();
+    let list = |items: &[String]| items.iter().map(Value::string).collect::<Vec<_>>();
     let mut info = Object::new();
     for (field, text) in [("username", &user.name), ("uid", &user.uid)] {
         if !text.is_empty() {

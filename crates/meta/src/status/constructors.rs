@@ -9,7 +9,14 @@ use crate::quote;
 
 impl Status {
     pub(super) fn new(code: u16, reason: Reason, message: impl Into<String>) -> Status {
-        Status { code, reason, message: message.into(), details: None, continue_token: String::new() }
+        Status {
+            code,
+            reason,
+            other_reason: String::new(),
+            message: message.into(),
+            details: None,
+            continue_token: String::new(),
+        }
     }
 
     fn with_details(mut self, details: Details) -> Status {

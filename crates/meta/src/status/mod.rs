@@ -97,6 +97,8 @@ pub struct Status {
     /// The HTTP code. From 400 on the outcome is a failure; 0 is a success without a code.
     pub code: u16,
     pub reason: Reason,
+    /// A reason that is none of [`Reason`], as a webhook gave it; mostly empty.
+    pub other_reason: String,
     pub message: String,
     /// `Some` of empty details differs from `None`: it is encoded as `"details":{}`.
     pub details: Option<Details>,
@@ -163,11 +165,18 @@ struct Wire<'a> {
     #[serde(skip_serializing_if = "str::is_empty")]
     message: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
-    reason: Option<Reason>,
+    reason: Option<WireReason<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     details: Option<&'a Details>,
     #[serde(skip_serializing_if = "is_no_code")]
     code: u16,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum WireReason<'a> {
+    Known(Reason),
+    Other(&'a str),
 }
 
 #[derive(Serialize)]
@@ -184,7 +193,11 @@ impl<'a> From<&'a Status> for Wire<'a> {
             metadata: Metadata { continue_token: &status.continue_token },
             status: if status.is_failure() { "Failure" } else { "Success" },
             message: &status.message,
-            reason: (status.reason != Reason::Unknown).then_some(status.reason),
+            reason: match (status.reason, status.other_reason.as_str()) {
+                (Reason::Unknown, "") => None,
+                (Reason::Unknown, other) => Some(WireReason::Other(other)),
+                (known, _) => Some(WireReason::Known(known)),
+            },
             details: status.details.as_ref(),
             code: status.code,
         }

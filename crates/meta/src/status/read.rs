@@ -8,14 +8,17 @@ use super::{Cause, Details, Reason, Status};
 use crate::Value;
 
 impl Status {
-    /// Decodes a status; missing fields and fields of another type are empty. Unknown words are dropped: a reason
-    /// becomes [`Reason::Unknown`], a cause's type `None`.
+    /// Decodes a status; missing fields and fields of another type are empty. An unknown reason becomes
+    /// [`Status::other_reason`]; a cause's type that is unknown is dropped.
     pub fn from_value(value: &Value) -> Status {
         let number = |key| value.get(key).and_then(Value::as_i64);
+        let given = value.text_at(&["reason"]);
+        let reason = word(given);
         let details = value.get("details").filter(|details| details.as_object().is_some());
         Status {
             code: number("code").and_then(|code| u16::try_from(code).ok()).unwrap_or_default(),
-            reason: word(value.text_at(&["reason"])).unwrap_or(Reason::Unknown),
+            reason: reason.unwrap_or(Reason::Unknown),
+            other_reason: if reason.is_none() { given.to_owned() } else { String::new() },
             message: value.text_at(&["message"]).to_owned(),
             details: details.map(Details::from_value),
             continue_token: value.text_at(&["metadata", "continue"]).to_owned(),
@@ -93,6 +96,7 @@ mod tests {
             Status {
                 code: 422,
                 reason: Reason::Invalid,
+                other_reason: String::new(),
                 message: "wrong".into(),
                 details: Some(details.clone()),
                 continue_token: "more".into(),
@@ -100,6 +104,7 @@ mod tests {
             Status {
                 code: 500,
                 reason: Reason::StoreReadError,
+                other_reason: String::new(),
                 message: String::new(),
                 details: None,
                 continue_token: String::new(),
@@ -113,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_fields_and_words_are_dropped() {
+    fn unknown_fields_are_dropped_and_an_unknown_reason_is_kept() {
         let odd: Object = [
             ("code", Value::from(70_000i64)),
             ("reason", "Tired".into()),
@@ -122,14 +127,17 @@ mod tests {
         ]
         .into_iter()
         .collect();
-        let want = Status {
+        let want = |other_reason: &str| Status {
             code: 0,
             reason: Reason::Unknown,
+            other_reason: other_reason.into(),
             message: String::new(),
             details: None,
             continue_token: String::new(),
         };
-        assert_eq!(Status::from_value(&odd.into()), want);
-        assert_eq!(Status::from_value(&Value::NULL), want);
+        let read = Status::from_value(&odd.into());
+        assert_eq!(read, want("Tired"));
+        assert!(String::from_utf8_lossy(&read.to_json()).contains(r#""reason":"Tired""#));
+        assert_eq!(Status::from_value(&Value::NULL), want(""));
     }
 }

@@ -4,6 +4,7 @@
 
 mod support;
 
+mod admission_webhooks;
 mod apply;
 mod authentication;
 mod authorization;

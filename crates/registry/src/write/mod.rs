@@ -1,14 +1,17 @@
 //! The write pipeline: the way of a new or changed object to its store, for clients and for the server itself.
 //!
 //! ```text
-//! create   system fields wiped -> namespace -> owner references -> managed fields -> mutating admission -> owner references -> target
-//! update   on every attempt: Change (old -> new, with managed fields) -> namespace, name -> mutating admission -> owner references -> target
+//! create   system fields wiped -> namespace -> owner references -> managed fields -> mutating admission
+//!          -> managed fields, if admission broke them -> owner references -> target
+//! update   on every attempt: Change (old -> new, with managed fields) -> namespace, name -> mutating admission
+//!          -> managed fields, if admission broke them -> owner references -> target
 //! target   Store: strategy -> validating admission -> write; or Subresource
 //! ```
 //!
 //! Objects are of the storage version, with their defaults, from here on. Warnings gather in the [`Context`], in the order in
 //! which they arose; those of an attempt that is repeated are dropped.
 
+mod managers;
 mod metadata;
 mod owner_references;
 
@@ -117,7 +120,9 @@ impl Write<'_> {
         enforce_namespace(&mut object, &context.namespace)?;
         context.warnings.extend(remove_duplicates(&mut object, false));
         self.record(None, &mut object)?;
+        let managed = managers::of(&object);
         let mut object = self.admission.on_create(object).await?;
+        context.warnings.extend(managers::restore_if_invalid(managed.as_ref(), &mut object));
         context.warnings.extend(remove_duplicates(&mut object, true));
         Ok(object)
     }
@@ -183,10 +188,12 @@ impl Transform for Update<'_> {
         let mut new = change.change(write, old, warnings).await?;
         enforce_namespace(&mut new, namespace)?;
         check_name(&new, name)?;
+        let managed = managers::of(&new);
         let mut new = match old {
             Some(old) => write.admission.on_update(new, old).await?,
             None => write.admission.on_create(new).await?,
         };
+        warnings.extend(managers::restore_if_invalid(managed.as_ref(), &mut new));
         warnings.extend(remove_duplicates(&mut new, true));
         Ok(new)
     }

@@ -18,6 +18,9 @@ use super::representation::Representation;
 use crate::lifecycle::{Signal, WatchTermination};
 use crate::{Metrics, Request};
 
+/// The time for a write and its admission, however long the request may take.
+const LONGEST_WRITE: Duration = Duration::from_secs(34);
+
 /// The state that all endpoints of a control plane share.
 pub struct Shared {
     /// The memory of all encoded bodies.
@@ -85,7 +88,10 @@ impl Call<'_> {
             options,
             conversion: Some(endpoint.conversion.clone()),
             notes: self.notes.get_or_init(Notes::default).clone(),
-            deadline: self.request.deadline,
+            deadline: self
+                .request
+                .deadline
+                .map(|deadline| deadline.min(self.request.received + LONGEST_WRITE)),
         };
         RequestAdmission::new(self.shared.admission.clone(), request)
     }

@@ -30,7 +30,12 @@ pub(super) struct Clients {
     clock: Clock,
     random: Random,
     /// By their `clientConfig` as JSON; the one that was used last comes last.
-    kept: Mutex<Vec<(Box<[u8]>, Arc<Webhook>)>>,
+    kept: Mutex<Vec<Kept>>,
+}
+
+struct Kept {
+    config: Box<[u8]>,
+    client: Arc<Webhook>,
 }
 
 impl Clients {
@@ -50,9 +55,9 @@ impl Clients {
         let mut key = Vec::new();
         json::encode(config, &mut key);
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(at) = kept.iter().position(|(known, _)| **known == *key) {
+        if let Some(at) = kept.iter().position(|known| *known.config == *key) {
             let found = kept.remove(at);
-            let client = found.1.clone();
+            let client = found.client.clone();
             kept.push(found);
             return Ok(client);
         }
@@ -60,7 +65,7 @@ impl Clients {
         if kept.len() >= MOST_KEPT {
             kept.remove(0);
         }
-        kept.push((key.into(), client.clone()));
+        kept.push(Kept { config: key.into(), client: client.clone() });
         Ok(client)
     }
 

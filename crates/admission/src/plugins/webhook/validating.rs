@@ -14,7 +14,7 @@ use crate::chain::Cluster;
 use crate::matching::Match;
 use crate::plugin::Plugin;
 
-pub(crate) struct ValidatingWebhooks(Webhooks);
+pub(crate) struct ValidatingWebhooks(pub(super) Webhooks);
 
 impl ValidatingWebhooks {
     pub(crate) fn new(cluster: &Cluster) -> Result<ValidatingWebhooks, String> {

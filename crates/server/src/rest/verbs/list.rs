@@ -175,7 +175,14 @@ fn refuse_corrupt(serving: &StoredEndpoint, entries: &[Arc<Entry>]) -> Result<()
     };
     let (code, reason) = (500, Reason::StoreReadError);
     let details = Some(details);
-    Err(Box::new(Status { code, reason, message, details, continue_token: String::new() }))
+    Err(Box::new(Status {
+        code,
+        reason,
+        other_reason: String::new(),
+        message,
+        details,
+        continue_token: String::new(),
+    }))
 }
 
 /// The source of the objects of a list.
