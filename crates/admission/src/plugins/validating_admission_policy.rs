@@ -17,18 +17,17 @@ use pintle_runtime::Clock;
 use crate::Result;
 use crate::attributes::{Attributes, Operation, Target, Versioned};
 use crate::chain::Cluster;
-use crate::expressions::{self, Checks};
+use crate::expressions::{self, Checks, Inputs, RequestAuthorizer};
 use crate::matching::{Match, NamespaceLabels};
 use crate::objects::Resource;
 use crate::plugin::Plugin;
 use crate::policies::binding::Binding;
 use crate::policies::params::ParamKinds;
-use crate::policies::scope::{Inputs, RequestAuthorizer, VALIDATION_BUDGET};
 use crate::policies::source::{Hook, Policy, PolicySource};
 use crate::policies::validating::{
     Annotation, Decision, Enforcement, Evaluated, Metrics, ValidatingPolicy, Verdict, namespace_object,
 };
-use crate::policies::{excluded, is_configuration};
+use crate::policies::{VALIDATION_BUDGET, excluded, is_configuration};
 use crate::webhook_metrics::{ConditionLabels, WebhookMetrics};
 
 /// Longer values of audit annotations are cut.

@@ -4,19 +4,18 @@
 //! source       stored policies with their bindings, compiled by a task; those that a kind of request can match
 //! binding      a binding: where it applies, and its reference to parameters
 //! params       finds parameters in the caches of their stores
-//! expression   compiles expressions, each once, and declares the variables of a policy
-//! scope        evaluates them for one request: inputs, lazy variables, budgets
 //! validating   ValidatingAdmissionPolicies
 //! ```
 
 pub(crate) mod binding;
-mod expression;
 pub(crate) mod params;
-pub(crate) mod scope;
 pub(crate) mod source;
 pub(crate) mod validating;
 
 use crate::attributes::Target;
+
+/// The cost of all expressions of a policy, for one binding and parameter.
+pub(crate) const VALIDATION_BUDGET: u64 = 10_000_000;
 
 /// Reports whether no policy sees requests for a resource: reviews, which other components need to work at all.
 pub(crate) fn excluded(target: &Target) -> bool {

@@ -13,10 +13,10 @@ use pintle_registry::{Mirror, Reflect, Store};
 use pintle_runtime::{Clock, Spawner};
 
 use super::binding::Binding;
-use super::expression::Compiler;
 use super::params::ParamKind;
 use crate::Result;
 use crate::attributes::{Operation, Target};
+use crate::expressions::Compiler;
 use crate::matching::{Candidates, Predicate};
 
 /// Delay after which loading the policies is tried again.

@@ -7,8 +7,7 @@ use pintle_meta::{Reason, Value};
 use pintle_runtime::Stopwatch;
 
 use super::policy::{AuditAnnotation, ValidatingPolicy, Validation};
-use crate::expressions::MATCH_CONDITIONS_BUDGET;
-use crate::policies::scope::{Inputs, OutOfBudget, Scope};
+use crate::expressions::{Inputs, MATCH_CONDITIONS_BUDGET, OutOfBudget, Scope};
 
 /// Longer results of message expressions are not used.
 const LONGEST_MESSAGE: usize = 5 * 1024;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use pintle_meta::{Reason, Value};
 
-use crate::policies::expression::{Compiler, Expression, PolicyCompiler, Uses, Variable, Wanted};
+use crate::expressions::{Compiler, Expression, PolicyCompiler, Uses, Variable, Wanted};
 use crate::policies::source::Compiled;
 
 /// The expressions of a policy.

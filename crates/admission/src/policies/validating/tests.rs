@@ -2,8 +2,9 @@ use pintle_meta::{Reason, Value};
 use pintle_registry::testing::object;
 
 use super::*;
-use crate::policies::expression::Compiler;
-use crate::policies::scope::{Inputs, VALIDATION_BUDGET};
+use crate::expressions::Compiler;
+use crate::expressions::Inputs;
+use crate::policies::VALIDATION_BUDGET;
 use crate::policies::source::Compiled;
 
 /// A policy of JSON with single quotes for double ones, and the inputs of its evaluation.

@@ -6,10 +6,7 @@ use std::sync::Arc;
 use pintle_cel::{Activation, Authorizer, Budget, Error, LazyFields, ResourceCheck, Type, Val};
 use pintle_meta::Value;
 
-use super::expression::{Expression, VARIABLES, Variable};
-
-/// The cost of all validations of a policy, for one binding and parameter.
-pub(crate) const VALIDATION_BUDGET: u64 = 10_000_000;
+use super::compiled::{Expression, VARIABLES, Variable};
 
 /// The values that expressions read. `None` is null, for an authorizer it is absence.
 #[derive(Clone, Copy)]

@@ -107,7 +107,7 @@ impl Compiler {
         if let Some(expression) = self.kept().get(&key).and_then(Weak::upgrade) {
             return expression;
         }
-        let expression = Arc::new(Expression::new(&key, declared));
+        let expression = Arc::new(Expression::new(&key, Some(declared)));
         let mut kept = self.kept();
         if kept.len() >= SWEEP_AFTER && kept.len() == kept.capacity() {
             kept.retain(|_, expression| expression.strong_count() > 0);
@@ -118,9 +118,22 @@ impl Compiler {
 }
 
 impl Expression {
-    fn new(key: &Key, declared: &Record) -> Expression {
+    /// Compiles a match condition of a webhook, which has neither parameters nor variables.
+    pub(crate) fn webhook_condition(text: &str) -> Expression {
+        let key = Key {
+            text: text.into(),
+            wanted: Wanted::Bool,
+            params: false,
+            authorizer: true,
+            variables: Signature::default(),
+        };
+        Expression::new(&key, None)
+    }
+
+    /// Compiles an expression; `declared` is the type of `variables`, where there can be any.
+    fn new(key: &Key, declared: Option<&Record>) -> Expression {
         let has = AdmissionVariables { params: key.params, authorizer: key.authorizer, patch_types: false };
-        let environment = Environment::new(admission(has, Some(declared)));
+        let environment = Environment::new(admission(has, declared));
         let failed = |detail: String, nesting: Nesting| Expression {
             text: key.text.clone(),
             program: Err(detail),

@@ -1,8 +1,9 @@
 use pintle_cel::{Check, Decision};
 use pintle_registry::testing::object;
 
-use super::super::expression::{Compiler, PolicyCompiler, Wanted};
+use super::super::compiled::{Compiler, PolicyCompiler, Wanted};
 use super::*;
+use crate::policies::VALIDATION_BUDGET;
 
 /// Evaluates expressions one after the other with variables, and returns their results and what is left of the budget.
 fn evaluated(variables: &[(&str, &str)], expressions: &[&str], budget: u64) -> (Vec<String>, Option<u64>) {
