@@ -42,7 +42,8 @@ pub struct ValidatingPolicyStatus {
 impl ValidatingPolicyStatus {
     /// `policies` writes their status.
     pub fn new(policies: Client, checker: Arc<dyn PolicyTypeChecker>) -> ValidatingPolicyStatus {
-        ValidatingPolicyStatus { policies: policies.managed_by(MANAGER), checker }
+        let policies = policies.through(policies.store().clone(), "status", MANAGER);
+        ValidatingPolicyStatus { policies, checker }
     }
 
     async fn check(&self, policy: &Value) -> Result<()> {

@@ -6,7 +6,6 @@ use serde_json::{Value, json};
 use crate::support::shared::ready;
 use crate::support::{Answer, Launch, Server};
 
-const REGISTRATION: &str = "/apis/admissionregistration.k8s.io/v1";
 const JSON: [(&str, &str); 1] = [("content-type", "application/json")];
 
 async fn send(server: &Server, method: Method, path: &str, body: &Value) -> Answer {
@@ -20,11 +19,7 @@ fn warnings(answer: &Answer) -> Vec<String> {
 }
 
 fn objects() -> Vec<(String, Value, &'static str)> {
-    let rule =
-        json!({"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]});
-    let constraints = json!({"resourceRules": [rule]});
     let named = |name: &str| json!({"name": name});
-    let registered = |resource: &str| format!("{REGISTRATION}/{resource}");
     let label = json!({"name": "guarded", "labels": {"pod-security.kubernetes.io/enforce": "restricted"}});
     vec![
         (
@@ -41,13 +36,6 @@ fn objects() -> Vec<(String, Value, &'static str)> {
             "/api/v1/namespaces".into(),
             json!({"metadata": label}),
             "this server does not enforce Pod Security Standards yet",
-        ),
-        (
-            registered("validatingadmissionpolicies"),
-            json!({"metadata": named("p"), "spec": {
-                "matchConstraints": constraints, "validations": [{"expression": "true"}],
-            }}),
-            "this server does not enforce ValidatingAdmissionPolicies yet",
         ),
     ]
 }
@@ -77,7 +65,7 @@ async fn writers_of_objects_that_are_not_acted_on_are_told() {
     let log = server.stderr();
     let lines: Vec<&str> = log.lines().filter(|line| line.contains("This server does not yet: ")).collect();
     assert_eq!(lines.len(), 1, "{log}");
-    for what in ["enforce LimitRanges", "enforce ValidatingAdmissionPolicies", "enforce ResourceQuotas"] {
+    for what in ["enforce LimitRanges", "enforce ResourceQuotas"] {
         assert!(lines[0].contains(what), "{log}");
     }
 }
