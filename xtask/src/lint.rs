@@ -36,7 +36,7 @@ const LAYERS: &[(&str, &str)] = &[
     ("openapi", "codec discovery schema"),
     ("parity", "outbound published"),
     ("registry", "cache codec patch schema storage"),
-    ("admission", "auth cel codec outbound patch registry schema"),
+    ("admission", "auth cache cel codec outbound patch registry schema"),
     ("controllers", "auth cache codec registry storage"),
     ("documentation", "openapi schema"),
     ("resources", "auth cache cel codec definitions patch registry schema"),

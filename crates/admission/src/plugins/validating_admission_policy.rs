@@ -27,7 +27,7 @@ use crate::policies::source::{Hook, Policy, PolicySource};
 use crate::policies::validating::{
     Annotation, Decision, Enforcement, Evaluated, Metrics, ValidatingPolicy, Verdict, namespace_object,
 };
-use crate::policies::{VALIDATION_BUDGET, excluded, is_configuration};
+use crate::policies::{VALIDATION_BUDGET, configuration, excluded, is_configuration};
 use crate::webhook_metrics::{ConditionLabels, WebhookMetrics};
 
 /// Longer values of audit annotations are cut.
@@ -52,6 +52,8 @@ pub(super) struct ValidatingAdmissionPolicy {
 
 impl ValidatingAdmissionPolicy {
     pub(super) fn new(cluster: &Cluster) -> Result<ValidatingAdmissionPolicy, String> {
+        let configuration = cluster.configurations.of("ValidatingAdmissionPolicy");
+        configuration::check(configuration, "ValidatingAdmissionPolicyConfiguration", &cluster.features)?;
         let store = |resource| cluster.stores.get(resource).cloned();
         let stores =
             store(Resource::ValidatingAdmissionPolicy).zip(store(Resource::ValidatingAdmissionPolicyBinding));
@@ -428,7 +430,7 @@ fn publish_failure(attributes: &Attributes<'_>, binding: &Binding, index: usize,
         String::from_utf8_lossy(&text).into_owned()
     };
     let quoted = |value: &str| text(&Value::string(value));
-    let actions: Vec<Value> = binding.actions.iter().map(|action| Value::string(action)).collect();
+    let actions: Vec<Value> = binding.actions.iter().map(Value::string).collect();
     let value = format!(
         r#"[{{"message":{},"policy":{},"binding":{},"expressionIndex":{index},"validationActions":{}}}]"#,
         quoted(message),

@@ -377,7 +377,7 @@ async fn policies_are_compiled_by_a_task_also_after_changes() {
             if hooks.iter().all(|hook| hook.policy.is_compiled()) {
                 return true;
             }
-            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+            tokio::time::sleep(Duration::from_millis(5)).await;
         }
         false
     };

@@ -8,6 +8,7 @@
 //! ```
 
 pub(crate) mod binding;
+pub(crate) mod configuration;
 pub(crate) mod params;
 pub(crate) mod source;
 pub(crate) mod validating;

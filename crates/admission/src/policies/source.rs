@@ -92,9 +92,8 @@ pub(super) fn selectors_present(constraints: &Value) -> Result<(), String> {
     Ok(())
 }
 
-/// Places of the resources in the mirror.
+/// The place of policies in the mirror; bindings are the other resource.
 const POLICIES: usize = 0;
-const BINDINGS: usize = 1;
 
 /// Policies and bindings by name.
 struct Stored<C> {
