@@ -37,12 +37,15 @@ impl Operation {
 }
 
 /// The kind and resource of a request, in its version; the same for all requests to one endpoint.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Target {
     pub kind: GroupVersionKind,
     pub resource: GroupVersionResource,
     /// Empty for the resource itself.
     pub subresource: String,
+    /// The resources under which the same objects are served, this one among them, in the order in which rules are compared
+    /// with them.
+    pub equivalents: Arc<[Equivalent]>,
 }
 
 impl Target {
@@ -309,11 +312,6 @@ impl<'a> Attributes<'a> {
     /// Reads the JSON of an object of the version of `kind`; see [`ObjectConversion::parse`].
     pub fn parse(&self, text: &[u8], kind: &GroupVersionKind) -> Result<Value, String> {
         self.conversion().map_err(|status| status.message)?.parse(text, kind)
-    }
-
-    /// Returns the resources under which the objects are served, that of the request among them.
-    pub fn equivalents(&self) -> &[Equivalent] {
-        self.request.conversion.as_deref().map_or(&[], ObjectConversion::equivalents)
     }
 
     fn conversion(&self) -> Result<&dyn ObjectConversion> {

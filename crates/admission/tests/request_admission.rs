@@ -66,7 +66,7 @@ fn request(kind: &str, resource: &str, namespace: &str, name: &str) -> Request {
     let target = Target {
         kind: GroupVersionKind::new("", "v1", kind),
         resource: GroupVersionResource::new("", "v1", resource),
-        subresource: String::new(),
+        ..Target::default()
     };
     Request { target: Arc::new(target), namespace: namespace.into(), name: name.into(), ..Request::default() }
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use pintle_admission::{Chain, ObjectConversion, Request, RequestAdmission, ServedVersions, Target};
 use pintle_auth::User;
 use pintle_features::Feature;
+use pintle_meta::Object;
 use pintle_meta::gvk::GroupVersionResource;
 use pintle_registry::{Client, Guard, Served, Store, Subresource};
 use pintle_resources::reviews::{AccessReview, Kind, RulesReview, SelfReview, TokenReview};
@@ -313,6 +314,7 @@ impl Endpoints<'_> {
             kind: served.kind().clone(),
             resource: GroupVersionResource::new(group, version, name),
             subresource: subresource.into(),
+            ..Target::default()
         });
         let (chain, user) = (self.admission.clone(), Arc::new(User::api_server()));
         let conversion: Arc<dyn ObjectConversion> =
@@ -324,6 +326,7 @@ impl Endpoints<'_> {
                 name: name.into(),
                 user: user.clone(),
                 conversion: Some(conversion.clone()),
+                options: Some(Object::new()),
                 ..Request::default()
             };
             Box::new(RequestAdmission::new(chain.clone(), request)) as _

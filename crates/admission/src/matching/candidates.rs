@@ -9,6 +9,9 @@ use crate::attributes::{Operation, Target};
 /// Kinds of requests that are remembered. There are a few hundred resources with at most four operations each.
 const MOST_REMEMBERED: usize = 4096;
 
+/// Targets of one resource that differ in their equivalents, as those of a definition that changes.
+const MOST_OF_ONE_HASH: usize = 8;
+
 /// Everything that requests can match, in order.
 #[derive(Debug)]
 pub(crate) struct Candidates<T> {
@@ -23,6 +26,17 @@ struct Remembered<T> {
     operation: Operation,
     target: Target,
     candidates: Arc<[T]>,
+}
+
+impl<T> Remembered<T> {
+    /// The target of an endpoint is mostly the very same one; that of a changed definition differs in its equivalents.
+    fn is_of(&self, operation: Operation, target: &Target) -> bool {
+        self.operation == operation
+            && self.target.resource == target.resource
+            && self.target.subresource == target.subresource
+            && (Arc::ptr_eq(&self.target.equivalents, &target.equivalents)
+                || self.target.equivalents == target.equivalents)
+    }
 }
 
 impl<T: Clone> Candidates<T> {
@@ -40,10 +54,10 @@ impl<T: Clone> Candidates<T> {
         if self.all.is_empty() {
             return Arc::default();
         }
-        let hash = self.hasher.hash_one((operation, target));
+        let hash = self.hasher.hash_one((operation, &target.resource, &target.subresource));
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
-        let is_this = |known: &&Remembered<T>| known.operation == operation && known.target == *target;
-        if let Some(found) = known.get(&hash).and_then(|all| all.iter().find(is_this)) {
+        let all = known.get(&hash);
+        if let Some(found) = all.and_then(|all| all.iter().find(|known| known.is_of(operation, target))) {
             return found.candidates.clone();
         }
         drop(known);
@@ -54,7 +68,11 @@ impl<T: Clone> Candidates<T> {
             known.clear();
         }
         let remembered = Remembered { operation, target: target.clone(), candidates: candidates.clone() };
-        known.entry(hash).or_default().push(remembered);
+        let same_hash = known.entry(hash).or_default();
+        if same_hash.len() >= MOST_OF_ONE_HASH {
+            same_hash.clear();
+        }
+        same_hash.push(remembered);
         candidates
     }
 }

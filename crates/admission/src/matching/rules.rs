@@ -121,6 +121,12 @@ impl Rule {
         self.resources.iter().any(|(own, sub)| own.matches(resource) && sub.matches(subresource))
     }
 
+    fn has(&self, resource: &GroupVersionResource, subresource: &str) -> bool {
+        self.groups.matches(&resource.group)
+            && self.versions.matches(&resource.version)
+            && self.has_resource(&resource.resource, subresource)
+    }
+
     fn matches(&self, attributes: &Attributes<'_>, resource: &GroupVersionResource) -> bool {
         let is_in_namespace = || {
             let is_namespace =
@@ -135,9 +141,7 @@ impl Rule {
         };
         has_scope
             && self.operations.contains(attributes.operation)
-            && self.groups.matches(&resource.group)
-            && self.versions.matches(&resource.version)
-            && self.has_resource(&resource.resource, &attributes.target().subresource)
+            && self.has(resource, &attributes.target().subresource)
             && (self.object_names.is_empty()
                 || self.object_names.iter().any(|name| **name == *attributes.name()))
     }
@@ -149,14 +153,12 @@ impl Rules {
     }
 
     /// Reports whether requests of this kind can match, by what does not differ between them. With `is_equivalent`, the resource
-    /// may be matched under another group or version: its name is the same there.
+    /// may be matched under another group or version.
     pub(crate) fn may_match(&self, operation: Operation, target: &Target, is_equivalent: bool) -> bool {
-        let GroupVersionResource { group, version, resource } = &target.resource;
-        self.0.iter().any(|rule| {
-            rule.operations.contains(operation)
-                && rule.has_resource(resource, &target.subresource)
-                && (is_equivalent || (rule.groups.matches(group) && rule.versions.matches(version)))
-        })
+        let others = target.equivalents.iter().filter(|_| is_equivalent);
+        let resources = std::iter::once(&target.resource).chain(others.map(|other| &other.resource));
+        let mut rules = self.0.iter().filter(|rule| rule.operations.contains(operation));
+        rules.any(|rule| resources.clone().any(|resource| rule.has(resource, &target.subresource)))
     }
 
     /// Reports whether a rule matches the resource of the request.
@@ -168,8 +170,8 @@ impl Rules {
     pub(crate) fn equivalent<'a>(&self, attributes: &'a Attributes<'_>) -> Option<&'a Equivalent> {
         let own = &attributes.target().resource;
         self.0.iter().find_map(|rule| {
-            let others = attributes.equivalents().iter().filter(|found| found.resource != *own);
-            others.into_iter().find(|found| rule.matches(attributes, &found.resource))
+            let mut others = attributes.target().equivalents.iter().filter(|found| found.resource != *own);
+            others.find(|found| rule.matches(attributes, &found.resource))
         })
     }
 }

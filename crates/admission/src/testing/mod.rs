@@ -62,6 +62,7 @@ pub(crate) fn target(resource: &str) -> Target {
         kind: GroupVersionKind::new(group, version, kind.map_or("Kind", Type::kind_name)),
         resource: GroupVersionResource::new(group, version, name),
         subresource: subresource.into(),
+        equivalents: Arc::default(),
     }
 }
 
@@ -102,6 +103,7 @@ impl Case {
     /// Sets the versions in which objects are served.
     pub(crate) fn versions(mut self, versions: &Arc<TestVersions>) -> Case {
         self.request.conversion = Some(versions.clone());
+        Arc::make_mut(&mut self.request.target).equivalents = versions.equivalents().into();
         self
     }
 

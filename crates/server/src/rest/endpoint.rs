@@ -96,6 +96,7 @@ impl Endpoint {
             kind: kind.clone(),
             resource: GroupVersionResource::new(&*config.group, &*config.version, &*config.resource),
             subresource: config.subresource.clone().unwrap_or_default(),
+            equivalents: config.conversion.equivalents().into(),
         });
         Endpoint {
             api_version: kind.api_version(),
