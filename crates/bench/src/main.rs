@@ -23,6 +23,7 @@ mod embedded;
 mod etcd;
 mod fields;
 mod figures;
+mod policies;
 mod puts;
 mod schema;
 mod server;
@@ -69,6 +70,7 @@ fn run() -> anyhow::Result<()> {
     if arguments.measures("chain") {
         chain::measure(&runtime)?;
         authorization::measure()?;
+        policies::measure(&runtime)?;
     }
     if arguments.measures("documents") {
         runtime.block_on(documents::measure())?;

@@ -4,6 +4,8 @@ mod decisions;
 mod metrics;
 mod policy;
 #[cfg(test)]
+mod properties;
+#[cfg(test)]
 mod tests;
 
 pub(crate) use decisions::{Annotation, Decision, Evaluated, Verdict, namespace_object};

@@ -4,6 +4,7 @@ mod examples;
 mod hostile;
 mod library;
 mod params;
+mod requests;
 mod type_checking;
 
 use std::time::{Duration, Instant};
