@@ -174,6 +174,7 @@ impl Stored {
 const MATCHING: &str = r#""paramKind":{"apiVersion":"v1","kind":"ConfigMap"},"validations":[{"expression":"object.spec.containers.all(c, c.image.startsWith(params.data.registry))","message":"a registry"},{"expression":"params.data.label in object.metadata.labels"},{"expression":"!object.spec.?hostNetwork.orValue(false) && object.spec.containers.all(c, has(c.resources.limits))"}]"#;
 
 pub(crate) fn measure(runtime: &tokio::runtime::Runtime) -> anyhow::Result<()> {
+    let _entered = runtime.enter();
     let tasks = Tasks::new();
     let (stored, chain) = runtime.block_on(async {
         let stored = Stored::open().await?;
