@@ -156,3 +156,32 @@ fn an_authorizer_is_asked_for_the_resource_of_the_request() {
     assert_eq!(value.as_bool(), Some(true));
     assert!(VALIDATION_BUDGET - budget > 700_000, "a check costs 350,000");
 }
+
+#[test]
+fn the_deepest_variables_fit_a_small_stack() {
+    let around = |before: &str, inside: &str, after: &str, depth: usize| {
+        format!("{}{inside}{}", before.repeat(depth), after.repeat(depth))
+    };
+    // As many variables as can read each other, and few that are deep.
+    let mut chain = vec![("v0".to_owned(), "1".to_owned())];
+    chain.extend(
+        (1..36).map(|number| (format!("v{number}"), format!("[variables.v{}].map(x, x + 1)[0]", number - 1))),
+    );
+    let deep = vec![
+        ("v0".to_owned(), around("[", "1", "]", 100)),
+        ("v1".to_owned(), around("[1].map(x, ", "variables.v0", ")", 30)),
+    ];
+    let worker = std::thread::Builder::new().stack_size(1 << 20).spawn(move || {
+        for variables in [chain, deep] {
+            let mut evaluated_ones = 0;
+            for (last, _) in &variables {
+                let variables: Vec<(&str, &str)> =
+                    variables.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
+                let result = one(&variables, &format!("[variables.{last}].size()"));
+                evaluated_ones += usize::from(result == "1");
+            }
+            assert!(evaluated_ones >= 2, "{evaluated_ones}");
+        }
+    });
+    worker.unwrap().join().unwrap();
+}
