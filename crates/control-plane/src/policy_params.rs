@@ -1,21 +1,23 @@
 //! The resources of policies' parameters: built-in kinds by their stores, custom ones by their definitions.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use async_trait::async_trait;
 use pintle_admission::{ParamKinds, ParamResource};
 use pintle_discovery::GroupVersion;
 use pintle_extensions::Definitions;
 use pintle_meta::gvk::GroupVersionKind;
+use pintle_registry::{Served, Store};
 
 use crate::api_groups;
 use crate::stores::Stores;
 
-/// Finds the resource that serves a kind.
+/// Finds the resource that serves a kind. Everything is weak: services and definitions have clients whose writes are admitted by the
+/// plugins that have this.
 pub(crate) struct PolicyParams {
-    builtin: HashMap<GroupVersionKind, ParamResource>,
-    definitions: Arc<Definitions>,
+    builtin: HashMap<GroupVersionKind, (Weak<Store>, Arc<dyn Served>)>,
+    definitions: Weak<Definitions>,
 }
 
 impl PolicyParams {
@@ -23,7 +25,7 @@ impl PolicyParams {
     pub(crate) fn new(
         stores: &Stores,
         served: &[GroupVersion],
-        definitions: Arc<Definitions>,
+        definitions: &Arc<Definitions>,
     ) -> PolicyParams {
         let mut builtin = HashMap::new();
         for version in stores.resources.versions() {
@@ -35,21 +37,21 @@ impl PolicyParams {
                     && let Some(served) = stores.served(version.group, version.version, resource.name)
                 {
                     let kind = served.kind().clone();
-                    builtin.insert(kind, ParamResource { store: client.store().clone(), served });
+                    builtin.insert(kind, (Arc::downgrade(client.store()), served));
                 }
             }
         }
-        PolicyParams { builtin, definitions }
+        PolicyParams { builtin, definitions: Arc::downgrade(definitions) }
     }
 }
 
 #[async_trait]
 impl ParamKinds for PolicyParams {
     async fn find(&self, kind: &GroupVersionKind) -> Option<ParamResource> {
-        if let Some(resource) = self.builtin.get(kind) {
-            return Some(resource.clone());
+        if let Some((store, served)) = self.builtin.get(kind) {
+            return Some(ParamResource { store: store.upgrade()?, served: served.clone() });
         }
-        let (store, served) = self.definitions.find_kind(kind).await?;
+        let (store, served) = self.definitions.upgrade()?.find_kind(kind).await?;
         Some(ParamResource { store, served })
     }
 }

@@ -100,7 +100,7 @@ impl ServedResources {
         let definition_statuses = status_client(stores, &config.settings, "apiextensions.k8s.io", name)
             .ok_or_else(no_resource(name))?;
         let definitions = definitions(stores, &config, definition_statuses.store().clone())?;
-        let params = PolicyParams::new(stores, served, definitions.clone());
+        let params = PolicyParams::new(stores, served, &definitions);
         let admission = admission(stores, &config, params)?;
         let endpoints = Endpoints {
             resources: &stores.resources,
