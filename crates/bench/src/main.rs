@@ -24,6 +24,7 @@ mod embedded;
 mod etcd;
 mod fields;
 mod figures;
+mod policies;
 mod puts;
 mod schema;
 mod server;
@@ -70,6 +71,7 @@ fn run() -> anyhow::Result<()> {
     if arguments.measures("chain") {
         chain::measure(&runtime)?;
         authorization::measure()?;
+        policies::measure(&runtime)?;
     }
     if arguments.measures("admission") {
         runtime.block_on(admission::measure())?;

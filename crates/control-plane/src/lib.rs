@@ -20,6 +20,8 @@ mod health;
 mod identity;
 mod own_writes;
 mod peers;
+mod policy_params;
+mod policy_types;
 mod resources;
 mod service_account_tokens;
 mod services;

@@ -52,7 +52,7 @@ pub const ADMISSION_PLUGINS: &[AdmissionPlugin] = &[
     on("PodResizeValidator").active(),
     on("MutatingAdmissionPolicy"),
     on("MutatingAdmissionWebhook").active(),
-    on("ValidatingAdmissionPolicy"),
+    on("ValidatingAdmissionPolicy").active(),
     on("ValidatingAdmissionWebhook").active(),
     on("ResourceQuota").active(),
     off("AlwaysDeny").active(),

@@ -34,6 +34,7 @@ mod runtime_class;
 mod service_account;
 mod storage_object_in_use_protection;
 mod taint_nodes_by_condition;
+mod validating_admission_policy;
 mod webhook;
 
 use std::sync::Arc;
@@ -148,6 +149,9 @@ pub const PLUGINS: &[PluginEntry] = &[
         with(cluster, Feature::InPlacePodVerticalScaling, pod_resize_validator::PodResizeValidator::new)
     }),
     on("MutatingAdmissionWebhook", |cluster| made(webhook::MutatingWebhooks::new(cluster)?)),
+    on("ValidatingAdmissionPolicy", |cluster| {
+        made(validating_admission_policy::ValidatingAdmissionPolicy::new(cluster)?)
+    }),
     on("ValidatingAdmissionWebhook", |cluster| made(webhook::ValidatingWebhooks::new(cluster)?)),
     on("ResourceQuota", |cluster| resource_quota::ResourceQuota::new(cluster).and_then(made)),
     off("AlwaysDeny", |_| made(always::Deny)),

@@ -66,6 +66,7 @@ mod storage_versions;
 mod stored_objects;
 mod tls;
 mod unenforced;
+mod validating_policies;
 mod watch_cache;
 mod webhooks;
 mod websocket;

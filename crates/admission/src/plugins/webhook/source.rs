@@ -1,8 +1,7 @@
 //! The webhooks of all configurations in the order of their calls, and those that a kind of request can match.
 
-use std::collections::{BTreeMap, HashMap};
-use std::hash::{BuildHasher, RandomState};
-use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock};
 
 use pintle_meta::Value;
 use pintle_registry::{Mirror, Reflect, Store};
@@ -10,9 +9,7 @@ use pintle_registry::{Mirror, Reflect, Store};
 use super::hook::Hook;
 use crate::Result;
 use crate::attributes::{Operation, Target};
-
-/// Kinds of requests that are remembered. There are a few hundred resources with at most four operations each.
-const MOST_REMEMBERED: usize = 4096;
+use crate::matching::Candidates;
 
 /// A webhook that a kind of request can match, with its place among all webhooks.
 #[derive(Clone)]
@@ -21,76 +18,18 @@ pub(super) struct Candidate {
     pub(super) hook: Arc<Hook>,
 }
 
-/// Webhooks in order.
-pub(super) struct Hooks {
-    hooks: Vec<Arc<Hook>>,
-    hasher: RandomState,
-    /// The candidates of the kinds of requests that were seen, by their hash.
-    candidates: RwLock<HashMap<u64, Vec<Remembered>>>,
-}
-
-struct Remembered {
-    operation: Operation,
-    target: Target,
-    candidates: Arc<[Candidate]>,
-}
-
-impl Remembered {
-    /// The target of an endpoint is mostly the very same one; that of a changed definition differs in its equivalents.
-    fn is_of(&self, operation: Operation, target: &Target) -> bool {
-        self.operation == operation
-            && self.target.resource == target.resource
-            && self.target.subresource == target.subresource
-            && (Arc::ptr_eq(&self.target.equivalents, &target.equivalents)
-                || self.target.equivalents == target.equivalents)
-    }
-}
-
-impl Hooks {
-    pub(super) fn new(hooks: Vec<Arc<Hook>>) -> Hooks {
-        Hooks { hooks, hasher: RandomState::new(), candidates: RwLock::default() }
-    }
-
-    pub(super) fn candidates(&self, operation: Operation, target: &Target) -> Arc<[Candidate]> {
-        if self.hooks.is_empty() {
-            return Arc::default();
-        }
-        let hash = self.hasher.hash_one((operation, &target.resource, &target.subresource));
-        let known = self.candidates.read().unwrap_or_else(PoisonError::into_inner);
-        let found = known.get(&hash).and_then(|all| all.iter().find(|known| known.is_of(operation, target)));
-        if let Some(found) = found {
-            return found.candidates.clone();
-        }
-        drop(known);
-        let candidates = self.find(operation, target);
-        let mut known = self.candidates.write().unwrap_or_else(PoisonError::into_inner);
-        if known.len() >= MOST_REMEMBERED {
-            known.clear();
-        }
-        let remembered = Remembered { operation, target: target.clone(), candidates: candidates.clone() };
-        known.entry(hash).or_default().push(remembered);
-        candidates
-    }
-
-    fn find(&self, operation: Operation, target: &Target) -> Arc<[Candidate]> {
-        let all = self.hooks.iter().enumerate();
-        let can_match = all.filter(|(_, hook)| hook.predicate.may_match(operation, target));
-        can_match.map(|(index, hook)| Candidate { index, hook: hook.clone() }).collect()
-    }
-}
-
 /// The webhooks of stored configurations.
 #[derive(Default)]
 struct Configured {
     /// By name, which is their order.
     configurations: BTreeMap<String, Vec<Arc<Hook>>>,
     /// Made by the first reader after a change.
-    hooks: OnceLock<Hooks>,
+    candidates: OnceLock<Candidates<Candidate>>,
 }
 
 impl Reflect for Configured {
     fn set(&mut self, _: usize, key: &str, object: Option<&Value>) {
-        self.hooks = OnceLock::new();
+        self.candidates = OnceLock::new();
         match object {
             Some(configuration) => {
                 self.configurations.insert(key.to_owned(), Hook::read_all(configuration));
@@ -105,8 +44,12 @@ impl Reflect for Configured {
 }
 
 impl Configured {
-    fn hooks(&self) -> &Hooks {
-        self.hooks.get_or_init(|| Hooks::new(self.configurations.values().flatten().cloned().collect()))
+    fn find(&self, operation: Operation, target: &Target) -> Arc<[Candidate]> {
+        let candidates = self.candidates.get_or_init(|| {
+            let hooks = self.configurations.values().flatten().cloned().enumerate();
+            Candidates::new(hooks.map(|(index, hook)| Candidate { index, hook }).collect())
+        });
+        candidates.find(operation, target, |candidate| candidate.hook.predicate.may_match(operation, target))
     }
 }
 
@@ -128,13 +71,13 @@ impl Source {
         if !configured.is_loaded() {
             return true;
         }
-        configured.read(|configured| !configured.hooks().candidates(operation, target).is_empty())
+        configured.read(|configured| !configured.find(operation, target).is_empty())
     }
 
     /// Returns the candidates for a kind of request. Errors if the configurations cannot be loaded.
     pub(super) async fn candidates(&self, operation: Operation, target: &Target) -> Result<Arc<[Candidate]>> {
         let Some(configured) = &self.configured else { return Ok(Arc::default()) };
         configured.ready().await?;
-        Ok(configured.read(|configured| configured.hooks().candidates(operation, target)))
+        Ok(configured.read(|configured| configured.find(operation, target)))
     }
 }
