@@ -3,6 +3,7 @@
 mod always;
 mod certificates;
 mod default_toleration_seconds;
+mod mutating_admission_policy;
 mod namespace_lifecycle;
 mod node_restriction;
 mod priority;
@@ -65,6 +66,14 @@ pub const PLUGINS: &[PluginEntry] = &[
         if is_served { made(certificates::BundleAttest::new(cluster)) } else { Ok(None) }
     }),
     on("CertificateSubjectRestriction", |_| made(certificates::SubjectRestriction)),
+    on("MutatingAdmissionPolicy", |cluster| {
+        let is_served = cluster.features.enabled(Feature::MutatingAdmissionPolicy);
+        if is_served {
+            made(mutating_admission_policy::MutatingAdmissionPolicy::new(cluster)?)
+        } else {
+            Ok(None)
+        }
+    }),
     on("MutatingAdmissionWebhook", |cluster| made(webhook::MutatingWebhooks::new(cluster)?)),
     on("ValidatingAdmissionPolicy", |cluster| {
         made(validating_admission_policy::ValidatingAdmissionPolicy::new(cluster)?)

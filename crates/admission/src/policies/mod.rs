@@ -6,11 +6,17 @@
 //! params       finds parameters in the caches of their stores
 //! expression   compiles expressions, each once, and declares the variables of a policy
 //! scope        evaluates them for one request: inputs, lazy variables, budgets
+//! conditions   match conditions
+//! inputs       what expressions read of a request, prepared on first use
+//! mutating     MutatingAdmissionPolicies: compiled, and applied to objects
 //! validating   ValidatingAdmissionPolicies
 //! ```
 
 pub(crate) mod binding;
+pub(crate) mod conditions;
 mod expression;
+pub(crate) mod inputs;
+pub(crate) mod mutating;
 pub(crate) mod params;
 pub(crate) mod scope;
 pub(crate) mod source;

@@ -6,6 +6,6 @@ mod policy;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use decisions::{Annotation, ConditionsRun, Decision, Evaluated, Verdict, namespace_object};
+pub(crate) use decisions::{Annotation, Decision, Evaluated, Verdict, namespace_object};
 pub(crate) use metrics::{Enforcement, Metrics};
 pub(crate) use policy::ValidatingPolicy;
