@@ -32,6 +32,7 @@ mod kube_rs;
 mod kubectl;
 mod large_merges;
 mod logging;
+mod mutating_policies;
 mod node;
 mod oidc;
 mod old_pages;
