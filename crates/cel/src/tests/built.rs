@@ -85,6 +85,7 @@ fn objects_are_named_after_the_fields_they_are_in() {
     };
     assert_eq!(check("Object{a: Object.a{b: [Object.a.b{}], c: {'x': Object.a.c{}}}}"), Ok(()));
     assert_eq!(check("1"), Ok(()));
+    assert_eq!(check("Object{a: [Object.b{}] + [Object.b{}]}"), Ok(()), "as in the reference");
     assert_eq!(check("Object{a: Object.b{}}"), Err(wrong("Object.b", "Object.a")));
     let two = [wrong("Object.c", "Object.a"), wrong("Object", "Object.a.b")].join("\n");
     assert_eq!(check("Object{a: [Object.c{b: {'x': Object{}}}]}"), Err(two));
@@ -114,6 +115,8 @@ fn configurations_hold_what_json_has() {
             other => panic!("{expression}: {other:?}"),
         }
     }
+    let sum = config("Object{a: [Object.a{b: 1}] + [Object.a{b: 2}], c: [[1] + [2]]}").unwrap();
+    assert_eq!(json(sum), r#"{"a":[{"b":1},{"b":2}],"c":[[1,2]]}"#);
     assert_eq!(config("Object{a: {1: 1}}"), Err(Unconvertible::Key));
 }
 

@@ -100,7 +100,7 @@ fn plain<'v>(value: &Val<'v>, meter: &mut Meter<'_>) -> Result<Val<'v>, Failure>
             }
             Val::Map(Map::Entries(Arc::new(entries)))
         }
-        Val::List(List::Items(items)) => {
+        Val::List(List::Items(items) | List::Joined(items)) => {
             meter.items(items.len())?;
             Val::list(items.iter().map(|item| plain(item, meter)).collect::<Result<_, _>>()?)
         }
@@ -191,7 +191,7 @@ impl Val<'_> {
             Val::Bytes(_) => "[]uint8",
             Val::Timestamp(_) => "time.Time",
             Val::Duration(_) => "time.Duration",
-            Val::List(List::Tree { .. }) => "[]interface {}",
+            Val::List(List::Tree { .. } | List::Joined(_)) => "[]interface {}",
             Val::List(_) => "[]ref.Val",
             Val::Map(Map::Entries(_)) => "map[ref.Val]ref.Val",
             Val::Map(_) => "map[string]interface {}",
@@ -235,6 +235,7 @@ impl TypeNames {
                 }
             }
             Val::Map(Map::Entries(entries)) => entries.values().for_each(|(_, value)| self.visit(value)),
+            // Not those of sums, as in the reference.
             Val::List(List::Items(items)) => items.iter().for_each(|item| self.visit(item)),
             _ => {}
         }

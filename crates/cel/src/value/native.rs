@@ -5,6 +5,7 @@
 //! ```text
 //! Object{a: [1], b: {"c": 1}}            numbers, lists and maps of them
 //! Object{a: [[1]], b: {"c": {"d": 1}}}   the inner list and map are foreign
+//! Object{a: [[1] + [2]]}                 a list again
 //! Object{a: null, b: b"x", c: 1u}        foreign: Go's types of these are none of JSON's
 //! ```
 
@@ -76,11 +77,7 @@ impl Native {
     /// Converts the value of a field: lists and maps by their items.
     fn field(&mut self, value: &Val<'_>) -> Result<Value, Unconvertible> {
         match value {
-            Val::List(List::Items(items) | List::Merged { items, .. }) => {
-                let items = items.iter().enumerate();
-                let items = items.map(|(index, item)| self.below(Step::Index(index), item));
-                Ok(Value::from(items.collect::<Result<Vec<_>, _>>()?))
-            }
+            Val::List(List::Items(items)) => self.items(items),
             Val::Map(Map::Entries(entries)) => {
                 let mut object = Object::new();
                 for (key, value) in entries.values() {
@@ -91,6 +88,12 @@ impl Native {
             }
             other => self.plain(other),
         }
+    }
+
+    fn items(&mut self, items: &[Val<'_>]) -> Result<Value, Unconvertible> {
+        let items = items.iter().enumerate();
+        let items = items.map(|(index, item)| self.below(Step::Index(index), item));
+        Ok(Value::from(items.collect::<Result<Vec<_>, _>>()?))
     }
 
     fn plain(&mut self, value: &Val<'_>) -> Result<Value, Unconvertible> {
@@ -114,6 +117,7 @@ impl Native {
             Val::List(List::Tree { .. }) | Val::Map(Map::Tree { .. } | Map::Object { .. }) => {
                 self.counted(value)?
             }
+            Val::List(List::Joined(items) | List::Merged { items, .. }) => self.items(items)?,
             Val::Optional(Some(value)) => self.plain(value)?,
             Val::Optional(None) => Value::NULL,
             other => return Err(Unconvertible::Foreign(Foreign::new(self.path.clone(), other))),
