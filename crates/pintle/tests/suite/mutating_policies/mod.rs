@@ -1,5 +1,7 @@
 //! MutatingAdmissionPolicies through the whole server: the shapes of the Kubernetes documentation's examples.
 
+mod versions;
+
 use http::Method;
 use serde_json::{Value, json};
 
