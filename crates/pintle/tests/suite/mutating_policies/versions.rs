@@ -121,3 +121,22 @@ async fn a_policy_is_applied_with_each_parameter() {
     let new = made(&server, MAPS, &map("n", json!({"x": "y"}))).await;
     assert_eq!(new["data"], json!({"x": "y"}));
 }
+
+#[tokio::test]
+async fn without_the_gate_or_the_plugin_policies_are_only_kept() {
+    for flag in [
+        "--feature-gates=MutatingAdmissionPolicy=false",
+        "--disable-admission-plugins=MutatingAdmissionPolicy",
+    ] {
+        let server = Launch::new().arg(flag).start().await;
+        ready(&server).await;
+        policy(&server, "p", rules("", "configmaps"), &[applied("Object{data: {'a': 'b'}}")], json!({}))
+            .await;
+        bind(&server, "p", json!({})).await;
+        assert_eq!(
+            made(&server, MAPS, &map("m", json!({"x": "y"}))).await["data"],
+            json!({"x": "y"}),
+            "{flag}"
+        );
+    }
+}
