@@ -54,7 +54,7 @@ pub use selects::{Nesting, selects};
 pub use shards::parse_shards;
 pub use source::{CompileError, Issue};
 pub use types::{Field, ListKind, ListType, ObjectType, Record, Type};
-pub use value::{Blob, Error, List, Map, Opaque, Other, Text, Timestamp, Val};
+pub use value::{Blob, Error, Foreign, List, Map, Opaque, Other, Step, Text, Timestamp, Unconvertible, Val};
 
 /// Text formats that other crates validate too.
 pub mod formats {

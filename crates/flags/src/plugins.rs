@@ -50,7 +50,7 @@ pub const ADMISSION_PLUGINS: &[AdmissionPlugin] = &[
     on("NodeDeclaredFeatureValidator").active(),
     on("JobValidation").active(),
     on("PodResizeValidator").active(),
-    on("MutatingAdmissionPolicy"),
+    on("MutatingAdmissionPolicy").active(),
     on("MutatingAdmissionWebhook").active(),
     on("ValidatingAdmissionPolicy").active(),
     on("ValidatingAdmissionWebhook").active(),

@@ -28,16 +28,26 @@ pub(crate) enum Wanted {
     Bool,
     Text,
     TextOrNull,
+    /// `Object{...}`, with the types that mutations are made of.
+    ApplyConfiguration,
+    /// A list of `JSONPatch{...}`, with the same types.
+    JsonPatch,
 }
 
 impl Wanted {
-    fn types(self) -> &'static [Type] {
+    fn types(self) -> Vec<Type> {
         match self {
-            Wanted::Anything => &[],
-            Wanted::Bool => &[Type::Bool],
-            Wanted::Text => &[Type::String],
-            Wanted::TextOrNull => &[Type::String, Type::Null],
+            Wanted::Anything => vec![],
+            Wanted::Bool => vec![Type::Bool],
+            Wanted::Text => vec![Type::String],
+            Wanted::TextOrNull => vec![Type::String, Type::Null],
+            Wanted::ApplyConfiguration => vec![Type::apply_configuration()],
+            Wanted::JsonPatch => vec![Type::list(Type::json_patch())],
         }
+    }
+
+    fn is_mutation(self) -> bool {
+        matches!(self, Wanted::ApplyConfiguration | Wanted::JsonPatch)
     }
 }
 
@@ -132,7 +142,8 @@ impl Expression {
 
     /// Compiles an expression; `declared` is the type of `variables`, where there can be any.
     fn new(key: &Key, declared: Option<&Record>) -> Expression {
-        let has = AdmissionVariables { params: key.params, authorizer: key.authorizer, patch_types: false };
+        let patch_types = key.wanted.is_mutation();
+        let has = AdmissionVariables { params: key.params, authorizer: key.authorizer, patch_types };
         let environment = Environment::new(admission(has, declared));
         let failed = |detail: String, nesting: Nesting| Expression {
             text: key.text.clone(),
@@ -147,7 +158,7 @@ impl Expression {
         };
         let (result, wanted) = (checked.result_type(), key.wanted.types());
         if !wanted.is_empty() && !wanted.contains(&result) {
-            return failed(mismatch(wanted, &result), Nesting::default());
+            return failed(mismatch(&wanted, &result), Nesting::default());
         }
         Expression {
             text: key.text.clone(),

@@ -13,6 +13,7 @@ mod image_policy_webhook;
 mod job_validation;
 mod limit_pod_hard_anti_affinity_topology;
 mod limit_ranger;
+mod mutating_admission_policy;
 mod namespace_auto_provision;
 mod namespace_exists;
 mod namespace_lifecycle;
@@ -147,6 +148,14 @@ pub const PLUGINS: &[PluginEntry] = &[
     }),
     on("PodResizeValidator", |cluster| {
         with(cluster, Feature::InPlacePodVerticalScaling, pod_resize_validator::PodResizeValidator::new)
+    }),
+    on("MutatingAdmissionPolicy", |cluster| {
+        let is_served = cluster.features.enabled(Feature::MutatingAdmissionPolicy);
+        if is_served {
+            made(mutating_admission_policy::MutatingAdmissionPolicy::new(cluster)?)
+        } else {
+            Ok(None)
+        }
     }),
     on("MutatingAdmissionWebhook", |cluster| made(webhook::MutatingWebhooks::new(cluster)?)),
     on("ValidatingAdmissionPolicy", |cluster| {

@@ -4,11 +4,17 @@
 //! source       stored policies with their bindings, compiled by a task; those that a kind of request can match
 //! binding      a binding: where it applies, and its reference to parameters
 //! params       finds parameters in the caches of their stores
+//! conditions   match conditions
+//! inputs       what expressions read of a request, prepared on first use
+//! mutating     MutatingAdmissionPolicies: compiled, and applied to objects
 //! validating   ValidatingAdmissionPolicies
 //! ```
 
 pub(crate) mod binding;
+pub(crate) mod conditions;
 pub(crate) mod configuration;
+pub(crate) mod inputs;
+pub(crate) mod mutating;
 pub(crate) mod params;
 pub(crate) mod source;
 pub(crate) mod validating;

@@ -53,6 +53,7 @@ pub(super) const WITH_EFFECT: &[Feature] = &[
     Feature::MutablePVNodeAffinity,
     Feature::MutablePodResourcesForSuspendedJobs,
     Feature::MutableSchedulingDirectivesForSuspendedJobs,
+    Feature::MutatingAdmissionPolicy,
     Feature::NodeDeclaredFeatures,
     Feature::OpenAPIEnums,
     Feature::PodCertificateRequest,

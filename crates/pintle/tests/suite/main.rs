@@ -36,6 +36,7 @@ mod kubectl;
 mod large_merges;
 mod limit_ranges;
 mod logging;
+mod mutating_policies;
 mod node;
 mod oidc;
 mod old_pages;

@@ -7,7 +7,8 @@ use pintle_meta::{Reason, Value};
 use pintle_runtime::Stopwatch;
 
 use super::policy::{AuditAnnotation, ValidatingPolicy, Validation};
-use crate::expressions::{Inputs, MATCH_CONDITIONS_BUDGET, OutOfBudget, Scope};
+use crate::expressions::{Inputs, OutOfBudget, Scope};
+use crate::policies::conditions::{self, ConditionsRun};
 
 /// Longer results of message expressions are not used.
 const LONGEST_MESSAGE: usize = 5 * 1024;
@@ -58,20 +59,14 @@ pub(crate) enum Annotation {
     },
 }
 
-/// One run of match conditions. Durations are observed where not all conditions are true.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct ConditionsRun {
-    pub(crate) failures: usize,
-    pub(crate) not_matched_after: Option<Duration>,
-}
-
 impl ValidatingPolicy {
-    /// Evaluates the policy. Match conditions see `conditions`, which differ from the inputs of validations in the resource of
+    /// Evaluates the policy. Match conditions see `seen`, which differ from the inputs of validations in the resource of
     /// the request and have no namespace.
-    pub(crate) fn evaluate(&self, conditions: &Inputs<'_>, inputs: &Inputs<'_>, budget: u64) -> Evaluated {
+    pub(crate) fn evaluate(&self, seen: &Inputs<'_>, inputs: &Inputs<'_>, budget: u64) -> Evaluated {
         let mut evaluated = Evaluated::default();
         if !self.conditions.is_empty() {
-            let (run, matched) = self.matches(conditions);
+            let (run, matched) =
+                conditions::evaluate(&self.conditions, &self.variables, self.ignores_failures, seen);
             evaluated.conditions = Some(run);
             match matched {
                 Ok(true) => {}
@@ -96,48 +91,6 @@ impl ValidatingPolicy {
     fn error(&self, message: String, elapsed: Duration) -> Decision {
         let verdict = if self.ignores_failures { Verdict::IgnoredError } else { Verdict::Error };
         Decision { verdict, message, reason: Reason::Invalid, elapsed }
-    }
-
-    /// Evaluates the match conditions. One that is false decides, whatever became of the others.
-    fn matches(&self, inputs: &Inputs<'_>) -> (ConditionsRun, Result<bool, String>) {
-        let (watch, scope) = (Stopwatch::start(), Scope::new(&self.variables, inputs));
-        let (mut budget, mut results) = (MATCH_CONDITIONS_BUDGET, Vec::with_capacity(self.conditions.len()));
-        let mut errors: Vec<String> = Vec::new();
-        let mut failures = 0;
-        for condition in &self.conditions {
-            match scope.evaluate(condition, &mut budget) {
-                Ok(result) => results.push(result),
-                Err(OutOfBudget) => {
-                    errors.push(OutOfBudget::MESSAGE.to_owned());
-                    results.clear();
-                    break;
-                }
-            }
-        }
-        for result in results {
-            match result {
-                Ok(Val::Bool(false)) => {
-                    return (ConditionsRun { failures, not_matched_after: Some(watch.elapsed()) }, Ok(false));
-                }
-                Ok(_) => {}
-                Err(error) => {
-                    failures += 1;
-                    if !errors.contains(&error) {
-                        errors.push(error);
-                    }
-                }
-            }
-        }
-        if errors.is_empty() {
-            return (ConditionsRun { failures, not_matched_after: None }, Ok(true));
-        }
-        let run = ConditionsRun { failures, not_matched_after: Some(watch.elapsed()) };
-        let matched = match errors.as_slice() {
-            _ if self.ignores_failures => Ok(false),
-            [one] => Err(one.clone()),
-            several => Err(format!("[{}]", several.join(", "))),
-        };
-        (run, matched)
     }
 
     /// Evaluates the validations, then the expressions of their messages within what is left of the budget.
