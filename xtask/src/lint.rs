@@ -37,7 +37,7 @@ const LAYERS: &[(&str, &str)] = &[
     ("parity", "outbound published"),
     ("registry", "cache codec patch schema storage"),
     ("quota", "registry"),
-    ("admission", "auth cel codec outbound patch quota registry schema"),
+    ("admission", "auth cache cel codec outbound patch quota registry schema"),
     ("controllers", "auth cache codec registry storage"),
     ("documentation", "openapi schema"),
     ("resources", "auth cache cel codec definitions patch registry schema"),

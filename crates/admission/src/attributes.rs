@@ -8,6 +8,7 @@ use pintle_auth::User;
 use pintle_codec::json;
 use pintle_meta::gvk::{GroupVersionKind, GroupVersionResource};
 use pintle_meta::{Object, Status, Value};
+use pintle_patch::typed::TypeRef;
 use tokio::time::Instant;
 
 use crate::Result;
@@ -314,6 +315,21 @@ impl<'a> Attributes<'a> {
         self.conversion().map_err(|status| status.message)?.parse(text, kind)
     }
 
+    /// Reads JSON as [`Attributes::parse`] does; see [`ObjectConversion::parse_strictly`].
+    pub fn parse_strictly(&self, text: &[u8], kind: &GroupVersionKind) -> Result<Value, String> {
+        self.conversion().map_err(|status| status.message)?.parse_strictly(text, kind)
+    }
+
+    /// Returns the type by which apply configurations of a kind are merged, if it is served.
+    pub fn managed_type(&self, kind: &GroupVersionKind) -> Option<TypeRef<'_>> {
+        self.request.conversion.as_deref()?.managed_type(kind)
+    }
+
+    /// Returns the resources under which the objects are served, that of the request among them.
+    pub fn equivalents(&self) -> &[Equivalent] {
+        self.request.conversion.as_deref().map_or(&[], ObjectConversion::equivalents)
+    }
+
     fn conversion(&self) -> Result<&dyn ObjectConversion> {
         let unknown = || Box::new(Status::internal("the served versions of the resource are not known"));
         self.request.conversion.as_deref().ok_or_else(unknown)
@@ -398,6 +414,10 @@ mod tests {
 
         fn parse(&self, text: &[u8], _: &GroupVersionKind) -> Result<Value, String> {
             Ok(json::decode_untyped(text).map_err(|error| error.to_string())?.value)
+        }
+
+        fn managed_type(&self, _: &GroupVersionKind) -> Option<TypeRef<'_>> {
+            None
         }
 
         fn equivalents(&self) -> &[Equivalent] {

@@ -19,6 +19,7 @@ use crate::namespaces::NamespaceLister;
 use crate::objects::{AdmissionStores, ObjectLister};
 use crate::observer::{AdmissionType, Observation, Observer};
 use crate::plugin::{InitError, Plugin};
+use crate::policies::params::ParamKinds;
 use crate::priority_classes::PriorityClassLister;
 use crate::rest_mapper::RestMapper;
 use crate::webhook_metrics::WebhookMetrics;
@@ -40,6 +41,8 @@ pub struct Cluster {
     pub priority_classes: Arc<dyn PriorityClassLister>,
     /// Finds the resources of kinds.
     pub rest_mapper: Arc<dyn RestMapper>,
+    /// Finds the parameters of policies.
+    pub param_kinds: Arc<dyn ParamKinds>,
     /// For permissions that a request needs beside that of its verb.
     pub authorizer: Arc<dyn Authorizer>,
     pub features: Features,

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use pintle_meta::gvk::{GroupVersionKind, GroupVersionResource};
 use pintle_meta::{Status, Value};
+use pintle_patch::typed::TypeRef;
 use pintle_registry::Served;
 
 use crate::Result;
@@ -30,6 +31,14 @@ pub trait ObjectConversion: Send + Sync + 'static {
     /// Reads the JSON of an object of the version of `kind`, without defaults; unknown fields are dropped. The error is of the
     /// decoder, as a client sees it after `Internal error occurred: `.
     fn parse(&self, text: &[u8], kind: &GroupVersionKind) -> std::result::Result<Value, String>;
+
+    /// As [`ObjectConversion::parse`], but unknown and duplicate fields of built-in kinds are an error.
+    fn parse_strictly(&self, text: &[u8], kind: &GroupVersionKind) -> std::result::Result<Value, String> {
+        self.parse(text, kind)
+    }
+
+    /// Returns the type by which apply configurations of a kind are merged; `None` if the resource is not served in it.
+    fn managed_type(&self, kind: &GroupVersionKind) -> Option<TypeRef<'_>>;
 
     /// Returns the resources that [`ObjectConversion::to_version`] knows, that of the request among them, in the order in which
     /// rules are compared with them.
@@ -74,6 +83,20 @@ impl ObjectConversion for ServedVersions {
     fn parse(&self, text: &[u8], kind: &GroupVersionKind) -> std::result::Result<Value, String> {
         let served = self.find(kind).map_err(|status| status.message)?;
         Ok(served.parse(text)?.object)
+    }
+
+    fn parse_strictly(&self, text: &[u8], kind: &GroupVersionKind) -> std::result::Result<Value, String> {
+        let served = self.find(kind).map_err(|status| status.message)?;
+        let received = served.parse(text)?;
+        if received.strict.is_empty() {
+            Ok(received.object)
+        } else {
+            Err(format!("strict decoding error: {}", received.strict.join(", ")))
+        }
+    }
+
+    fn managed_type(&self, kind: &GroupVersionKind) -> Option<TypeRef<'_>> {
+        Some(self.find(kind).ok()?.managed_type())
     }
 
     fn equivalents(&self) -> &[Equivalent] {

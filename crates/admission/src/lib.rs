@@ -28,6 +28,7 @@ mod objects;
 mod observer;
 mod plugin;
 mod plugins;
+mod policies;
 mod priority_classes;
 mod reinvocation;
 mod request_admission;
@@ -52,6 +53,7 @@ pub use objects::{AdmissionStores, Labels, ObjectLister, Resource, StoredObjects
 pub use observer::{AdmissionType, Observation, Observer};
 pub use plugin::Plugin;
 pub use plugins::{PLUGINS, PluginEntry};
+pub use policies::params::{NoParams, ParamKinds, ParamResource};
 pub use priority_classes::{PriorityClass, PriorityClassLister, StoredPriorityClasses};
 pub use reinvocation::Reinvocation;
 pub use request_admission::RequestAdmission;

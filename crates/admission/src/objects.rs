@@ -17,6 +17,8 @@ pub enum Resource {
     DeviceClass,
     IngressClass,
     LimitRange,
+    MutatingAdmissionPolicy,
+    MutatingAdmissionPolicyBinding,
     MutatingWebhookConfiguration,
     Namespace,
     Node,
@@ -29,16 +31,20 @@ pub enum Resource {
     RuntimeClass,
     ServiceAccount,
     StorageClass,
+    ValidatingAdmissionPolicy,
+    ValidatingAdmissionPolicyBinding,
     ValidatingWebhookConfiguration,
     Workload,
 }
 
 impl Resource {
-    pub const ALL: [Resource; 18] = [
+    pub const ALL: [Resource; 22] = [
         Resource::CsiDriver,
         Resource::DeviceClass,
         Resource::IngressClass,
         Resource::LimitRange,
+        Resource::MutatingAdmissionPolicy,
+        Resource::MutatingAdmissionPolicyBinding,
         Resource::MutatingWebhookConfiguration,
         Resource::Namespace,
         Resource::Node,
@@ -51,6 +57,8 @@ impl Resource {
         Resource::RuntimeClass,
         Resource::ServiceAccount,
         Resource::StorageClass,
+        Resource::ValidatingAdmissionPolicy,
+        Resource::ValidatingAdmissionPolicyBinding,
         Resource::ValidatingWebhookConfiguration,
         Resource::Workload,
     ];
@@ -62,6 +70,8 @@ impl Resource {
             Resource::DeviceClass => "deviceclasses",
             Resource::IngressClass => "ingressclasses",
             Resource::LimitRange => "limitranges",
+            Resource::MutatingAdmissionPolicy => "mutatingadmissionpolicies",
+            Resource::MutatingAdmissionPolicyBinding => "mutatingadmissionpolicybindings",
             Resource::MutatingWebhookConfiguration => "mutatingwebhookconfigurations",
             Resource::Namespace => "namespaces",
             Resource::Node => "minions",
@@ -74,6 +84,8 @@ impl Resource {
             Resource::RuntimeClass => "runtimeclasses",
             Resource::ServiceAccount => "serviceaccounts",
             Resource::StorageClass => "storageclasses",
+            Resource::ValidatingAdmissionPolicy => "validatingadmissionpolicies",
+            Resource::ValidatingAdmissionPolicyBinding => "validatingadmissionpolicybindings",
             Resource::ValidatingWebhookConfiguration => "validatingwebhookconfigurations",
             Resource::Workload => "workloads",
         }
@@ -86,6 +98,10 @@ impl Resource {
             Resource::DeviceClass => ("resource.k8s.io", "deviceclass"),
             Resource::IngressClass => ("networking.k8s.io", "ingressclass"),
             Resource::LimitRange => ("", "limitrange"),
+            Resource::MutatingAdmissionPolicy => ("admissionregistration.k8s.io", "mutatingadmissionpolicy"),
+            Resource::MutatingAdmissionPolicyBinding => {
+                ("admissionregistration.k8s.io", "mutatingadmissionpolicybinding")
+            }
             Resource::MutatingWebhookConfiguration => {
                 ("admissionregistration.k8s.io", "mutatingwebhookconfiguration")
             }
@@ -100,6 +116,12 @@ impl Resource {
             Resource::RuntimeClass => ("node.k8s.io", "runtimeclass"),
             Resource::ServiceAccount => ("", "serviceaccount"),
             Resource::StorageClass => ("storage.k8s.io", "storageclass"),
+            Resource::ValidatingAdmissionPolicy => {
+                ("admissionregistration.k8s.io", "validatingadmissionpolicy")
+            }
+            Resource::ValidatingAdmissionPolicyBinding => {
+                ("admissionregistration.k8s.io", "validatingadmissionpolicybinding")
+            }
             Resource::ValidatingWebhookConfiguration => {
                 ("admissionregistration.k8s.io", "validatingwebhookconfiguration")
             }

@@ -6,9 +6,10 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use bytes::Bytes;
 use pintle_admission::{
-    AdmissionStores, AdmissionType, Attributes, Chain, Clients, Cluster, Configurations, Notes, Observation,
-    Observer, Operation, PLUGINS, Phase, Plugin, Request, RequestAdmission, RestMapper, RestMapping, Result,
-    StoredNamespaces, StoredObjects, StoredPriorityClasses, Target, TolerationSeconds, WebhookMetrics,
+    AdmissionStores, AdmissionType, Attributes, Chain, Clients, Cluster, Configurations, NoParams, Notes,
+    Observation, Observer, Operation, PLUGINS, Phase, Plugin, Request, RequestAdmission, RestMapper,
+    RestMapping, Result, StoredNamespaces, StoredObjects, StoredPriorityClasses, Target, TolerationSeconds,
+    WebhookMetrics,
 };
 use pintle_auth::authorizer::PrivilegedGroup;
 use pintle_cache::{Feed, Limits};
@@ -83,6 +84,7 @@ fn cluster(namespaces: Arc<Store>, phase: usize) -> Cluster {
         manifests: None,
         priority_classes: Arc::new(StoredPriorityClasses::new(None)),
         rest_mapper: Arc::new(NoKinds),
+        param_kinds: Arc::new(NoParams),
         authorizer: Arc::new(PrivilegedGroup),
         features: Features::all(),
         toleration_seconds: TolerationSeconds { not_ready: 300, unreachable: 300 },

@@ -8,6 +8,7 @@ use anyhow::{Context, bail};
 /// The measurements, by the names that `--only` takes.
 const PARTS: &[&str] = &[
     "codec",
+    "admission",
     "chain",
     "documents",
     "store",

@@ -13,6 +13,7 @@
 //! often in memory. `PINTLE_ETCD` names the etcd to compare with.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "its output is its purpose")]
 
+mod admission;
 mod arguments;
 mod authorization;
 mod cache;
@@ -23,6 +24,7 @@ mod embedded;
 mod etcd;
 mod fields;
 mod figures;
+mod policies;
 mod puts;
 mod schema;
 mod server;
@@ -69,6 +71,10 @@ fn run() -> anyhow::Result<()> {
     if arguments.measures("chain") {
         chain::measure(&runtime)?;
         authorization::measure()?;
+        policies::measure(&runtime)?;
+    }
+    if arguments.measures("admission") {
+        runtime.block_on(admission::measure())?;
     }
     if arguments.measures("documents") {
         runtime.block_on(documents::measure())?;

@@ -36,6 +36,22 @@ pub fn admission(has: AdmissionVariables, variables: Option<&Record>) -> Declara
     if has.patch_types { declarations.types(PatchTypes).json_patch() } else { declarations }
 }
 
+/// Returns the declarations of an expression whose objects have known types, for type checking. As in the reference, the
+/// resource of the request cannot be authorized there.
+pub fn typed_admission(object: &Type, params: Option<&Type>, variables: &Record) -> Declarations {
+    let declarations = Declarations::new()
+        .variable("object", object.clone())
+        .variable("oldObject", object.clone())
+        .variable("namespaceObject", namespace())
+        .variable("request", request())
+        .variable("authorizer", Type::AUTHORIZER)
+        .variable("variables", Type::object(variables.clone()));
+    match params {
+        Some(params) => declarations.variable("params", params.clone()),
+        None => declarations,
+    }
+}
+
 /// Returns the type of `variables` before any variable is declared.
 pub fn no_variables() -> Record {
     Record::new("kubernetes.variables")

@@ -11,7 +11,7 @@ use crate::escaping::unescape;
 use crate::meter::{Failure, Meter, Outcome};
 use crate::plan::{Attribute, Base, CallNode, Fold, Node, Plan, Qualifier, Qualifying};
 use crate::program::{Activation, Bound, LazyFields};
-use crate::value::{Error, Key, List, Map, Val, equal, from_tree};
+use crate::value::{Error, Key, List, Map, Read, Val, built_field, check_built, equal, from_tree};
 
 /// Context of a function call.
 pub(crate) struct Call<'c, 'b> {
@@ -91,6 +91,7 @@ impl<'e, 'b, 'p, 'v> Evaluator<'e, 'b, 'p, 'v> {
                     };
                 }
                 self.meter.charge(cost::OBJECT)?;
+                check_built(&**of, &made)?;
                 Ok(Val::Map(Map::Fields { of: Arc::clone(of), fields: Arc::new(made) }))
             }
             Node::Fold(fold) => self.fold(fold),
@@ -243,7 +244,7 @@ impl<'e, 'b, 'p, 'v> Evaluator<'e, 'b, 'p, 'v> {
                     }
                 }
             }
-            Val::Map(map) => {
+            Val::Map(map) if !matches!(map, Map::Fields { .. }) => {
                 let keys = map.keys();
                 self.meter.items(keys.len())?;
                 for key in keys {
@@ -435,6 +436,21 @@ impl<'e, 'b, 'p, 'v> Evaluator<'e, 'b, 'p, 'v> {
         }
     }
 
+    /// Returns the element of any value at a key or index, if there is one.
+    fn look_up(
+        &mut self,
+        value: &Val<'v>,
+        key: &Val<'_>,
+        read: Read,
+    ) -> Result<Result<Option<Val<'v>>, Error>, Failure> {
+        let Val::Map(Map::Fields { of, fields }) = value else { return Ok(look_up(value, key)) };
+        match built_field((&**of, fields), key, read, self.meter) {
+            Ok(found) => Ok(Ok(found)),
+            Err(Failure::Error(error)) => Ok(Err(error)),
+            Err(end) => Err(end),
+        }
+    }
+
     fn qualify(&mut self, base: Val<'v>, qualifiers: &'p [Qualifier]) -> Outcome<'v> {
         let mut value = base;
         let mut optional = false;
@@ -451,7 +467,9 @@ impl<'e, 'b, 'p, 'v> Evaluator<'e, 'b, 'p, 'v> {
                 Qualifying::Node(node) => self.eval(node)?,
             };
             if qualifier.test {
-                let found = look_up(&value, &self.as_given(&value, key));
+                let key = self.as_given(&value, key);
+                let read = Read { declared: qualifier.declared, if_present: true };
+                let found = self.look_up(&value, &key, read)?;
                 if let Ok(Some(found)) = &found {
                     self.meter.decoded(found)?;
                 }
@@ -462,7 +480,9 @@ impl<'e, 'b, 'p, 'v> Evaluator<'e, 'b, 'p, 'v> {
                 }
                 return Ok(Val::Bool(present?));
             }
-            match look_up(&value, &self.as_given(&value, key.clone())) {
+            let given = self.as_given(&value, key.clone());
+            let read = Read { declared: qualifier.declared, if_present: optional };
+            match self.look_up(&value, &given, read)? {
                 Ok(Some(found)) => {
                     self.meter.charge(1)?;
                     self.meter.decoded(&found)?;
@@ -487,7 +507,7 @@ impl<'e, 'b, 'p, 'v> Evaluator<'e, 'b, 'p, 'v> {
     }
 }
 
-/// Returns the element at a key or index, if there is one.
+/// Returns the element of a list, tree or map at a key or index, if there is one.
 fn look_up<'v>(value: &Val<'v>, key: &Val<'_>) -> Result<Option<Val<'v>>, Error> {
     match (value, key) {
         (Val::Map(map), Val::String(key)) => map.field(key),

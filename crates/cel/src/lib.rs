@@ -43,18 +43,18 @@ mod source;
 mod types;
 mod value;
 
-pub use admission::{AdmissionVariables, admission, no_variables, variable_type};
+pub use admission::{AdmissionVariables, admission, no_variables, typed_admission, variable_type};
 pub use device::{DeviceFeatures, DeviceSizes, device_selector};
 pub use environment::{Declarations, Environment, Expression, TypeNames};
 pub use escaping::{escape, unescape};
 pub use estimate::{Range, Sizes};
 pub use functions::{Authorizer, Check, Checked, Decision, ResourceCheck, Url, authorizer, resource_check};
 pub use program::{Activation, Budget, EvalError, Evaluation, LazyFields, Program};
-pub use selects::selects;
+pub use selects::{Nesting, selects};
 pub use shards::parse_shards;
 pub use source::{CompileError, Issue};
 pub use types::{Field, ListKind, ListType, ObjectType, Record, Type};
-pub use value::{Blob, Error, List, Map, Opaque, Other, Text, Timestamp, Val};
+pub use value::{Blob, Error, Foreign, List, Map, Opaque, Other, Step, Text, Timestamp, Unconvertible, Val};
 
 /// Text formats that other crates validate too.
 pub mod formats {

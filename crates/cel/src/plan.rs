@@ -93,6 +93,8 @@ pub(crate) struct Qualifier {
     pub(crate) optional: bool,
     /// Whether it only tests presence.
     pub(crate) test: bool,
+    /// Whether it selects a field of an object whose type the checker knows.
+    pub(crate) declared: bool,
 }
 
 impl Qualifier {
@@ -149,7 +151,9 @@ impl Planner<'_> {
             ExprKind::Literal(literal) => Ok(Node::Constant(constant(literal))),
             ExprKind::Select { operand, field, test } => {
                 let key = Val::String(Text::from(field.clone()));
-                let qualifier = Qualifier { key: Qualifying::Constant(key), optional: false, test: *test };
+                let declared = self.is_object(operand);
+                let qualifier =
+                    Qualifier { key: Qualifying::Constant(key), optional: false, test: *test, declared };
                 Ok(qualified(self.plan(operand)?, qualifier))
             }
             ExprKind::Call { target, args, .. } => self.call(expr.id, &expr.kind, target.as_deref(), args),
@@ -202,10 +206,12 @@ impl Planner<'_> {
         if let ExprKind::Call { function, .. } = kind
             && function == "_?._"
         {
+            let declared = args.first().is_some_and(|operand| self.is_object(operand));
             let mut args = self.args(None, args)?;
             let key = args.pop().unwrap_or(Node::Constant(Val::Null));
             let operand = args.pop().unwrap_or(Node::Constant(Val::Null));
-            return Ok(qualified(operand, Qualifier { key: qualifying(key), optional: true, test: false }));
+            let qualifier = Qualifier { key: qualifying(key), optional: true, test: false, declared };
+            return Ok(qualified(operand, qualifier));
         }
         let Some(Resolved { function, overload, qualified: is_name }) = self.checked.calls.get(&id).copied()
         else {
@@ -220,7 +226,10 @@ impl Planner<'_> {
             "_[_]" | "_[?_]" => {
                 let [operand, index] = *two(args);
                 let optional = function.name == "_[?_]";
-                qualified(operand, Qualifier { key: qualifying(index), optional, test: false })
+                qualified(
+                    operand,
+                    Qualifier { key: qualifying(index), optional, test: false, declared: false },
+                )
             }
             "or" => Node::OptionalOr { value: false, sides: two(args) },
             "orValue" => Node::OptionalOr { value: true, sides: two(args) },
@@ -251,6 +260,10 @@ impl Planner<'_> {
             }
             _ => return called(function, overload, args),
         })
+    }
+
+    fn is_object(&self, expr: &Expr) -> bool {
+        matches!(self.checked.type_of(expr), Type::Object(_))
     }
 
     fn args(&mut self, target: Option<&Expr>, args: &[Expr]) -> Result<Vec<Node>, String> {

@@ -46,8 +46,9 @@ pub(crate) enum Bound<'v> {
 /// Variable whose fields are resolved when an expression selects them, such as `variables` of an admission policy,
 /// which are expressions themselves.
 pub trait LazyFields<'v> {
-    /// Returns the value of a field, if it exists. It may be called several times for one field.
-    fn field(&self, name: &str) -> Option<Result<Val<'v>, Error>>;
+    /// Returns the value of a field, if it exists. It may be called several times for one field, and again while it computes
+    /// one.
+    fn field(&'v self, name: &str) -> Option<Result<Val<'v>, Error>>;
 }
 
 impl<'v> Activation<'v> {

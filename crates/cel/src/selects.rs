@@ -1,44 +1,74 @@
-//! Search for selections of a variable's field in an expression.
+//! Search for selections of a variable's fields in an expression.
+
+use std::collections::BTreeSet;
 
 use crate::ast::{Expr, ExprKind, Literal};
 use crate::parser;
 
-/// Returns whether `variable.field` or `variable.?field` occurs in an expression; false if it cannot be parsed.
-pub fn selects(text: &str, variable: &str, field: &str) -> bool {
-    parser::parse(text).is_ok_and(|ast| in_expression(&ast.root, variable, field))
+/// The depth of an expression, and the fields of one variable that it selects.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Nesting {
+    pub depth: usize,
+    pub fields: BTreeSet<String>,
 }
 
-fn in_expression(expression: &Expr, variable: &str, field: &str) -> bool {
-    let is_variable = |operand: &Expr| matches!(&operand.kind, ExprKind::Ident(name) if name == variable);
-    let inside = |part: &Expr| in_expression(part, variable, field);
-    match &expression.kind {
-        ExprKind::Unspecified | ExprKind::Literal(_) | ExprKind::Ident(_) => false,
-        ExprKind::Select { operand, field: name, .. } => {
-            (is_variable(operand) && name == field) || inside(operand)
+impl Nesting {
+    /// Returns the nesting of an expression; empty if it cannot be parsed.
+    pub fn of(text: &str, variable: &str) -> Nesting {
+        let mut nesting = Nesting::default();
+        if let Ok(ast) = parser::parse(text) {
+            nesting.add(&ast.root, variable, 1);
         }
-        ExprKind::Call { target, function, args } => {
-            let optional = match (target, function.as_str(), args.as_slice()) {
-                (None, "_?._", [operand, Expr { kind: ExprKind::Literal(Literal::String(name)), .. }]) => {
-                    is_variable(operand) && **name == *field
-                }
-                _ => false,
-            };
-            optional || args.iter().any(inside) || target.as_deref().is_some_and(inside)
+        nesting
+    }
+
+    fn add(&mut self, expression: &Expr, variable: &str, depth: usize) {
+        self.depth = self.depth.max(depth);
+        if let Some((operand, field)) = selection(expression)
+            && matches!(&operand.kind, ExprKind::Ident(name) if name == variable)
+        {
+            self.fields.insert(field.to_owned());
         }
-        ExprKind::List { items } => items.iter().any(|item| inside(&item.value)),
-        ExprKind::Map { entries } => entries.iter().any(|entry| inside(&entry.key) || inside(&entry.value)),
-        ExprKind::Struct { fields, .. } => fields.iter().any(|part| inside(&part.value)),
-        ExprKind::Comprehension(looped) => {
-            [&looped.range, &looped.start, &looped.condition, &looped.step, &looped.result]
-                .into_iter()
-                .any(inside)
+        for part in parts(expression) {
+            self.add(part, variable, depth + 1);
         }
     }
 }
 
+/// Returns the operand and the field of `operand.field` or `operand.?field`.
+fn selection(expression: &Expr) -> Option<(&Expr, &str)> {
+    match &expression.kind {
+        ExprKind::Select { operand, field, .. } => Some((operand, field)),
+        ExprKind::Call { target: None, function, args } if function == "_?._" => match args.as_slice() {
+            [operand, Expr { kind: ExprKind::Literal(Literal::String(name)), .. }] => Some((operand, name)),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+fn parts(expression: &Expr) -> Vec<&Expr> {
+    match &expression.kind {
+        ExprKind::Unspecified | ExprKind::Literal(_) | ExprKind::Ident(_) => Vec::new(),
+        ExprKind::Select { operand, .. } => vec![operand],
+        ExprKind::Call { target, args, .. } => target.as_deref().into_iter().chain(args).collect(),
+        ExprKind::List { items } => items.iter().map(|item| &item.value).collect(),
+        ExprKind::Map { entries } => entries.iter().flat_map(|entry| [&entry.key, &entry.value]).collect(),
+        ExprKind::Struct { fields, .. } => fields.iter().map(|part| &part.value).collect(),
+        ExprKind::Comprehension(looped) => {
+            vec![&looped.range, &looped.start, &looped.condition, &looped.step, &looped.result]
+        }
+    }
+}
+
+/// Returns whether `variable.field` or `variable.?field` occurs in an expression; false if it cannot be parsed.
+pub fn selects(text: &str, variable: &str, field: &str) -> bool {
+    Nesting::of(text, variable).fields.contains(field)
+}
+
 #[cfg(test)]
 mod tests {
-    use super::selects;
+    use super::{Nesting, selects};
 
     #[test]
     fn a_selection_is_found_anywhere_in_an_expression() {
@@ -52,5 +82,14 @@ mod tests {
         check("other.email", false);
         check("'claims.email'", false);
         check("claims.email +", false);
+    }
+
+    #[test]
+    fn nesting_has_the_depth_and_every_selected_field() {
+        let nesting = Nesting::of("variables.a + (variables.?b.orValue(1) + x.variables.c)", "variables");
+        assert_eq!(nesting.fields.into_iter().collect::<Vec<_>>(), ["a", "b"]);
+        assert_eq!(nesting.depth, 5);
+        assert_eq!(Nesting::of("1", "variables").depth, 1);
+        assert_eq!(Nesting::of("1 +", "variables"), Nesting::default());
     }
 }

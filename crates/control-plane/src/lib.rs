@@ -21,6 +21,8 @@ mod identity;
 mod manifests;
 mod own_writes;
 mod peers;
+mod policy_params;
+mod policy_types;
 mod resources;
 mod service_account_tokens;
 mod services;

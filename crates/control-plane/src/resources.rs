@@ -13,7 +13,9 @@ use pintle_auth::Authorizer;
 use pintle_auth::authorizer::rbac::Escalation;
 use pintle_cache::Pool;
 use pintle_codec::negotiate::Encoding;
-use pintle_controllers::{Controller, DefaultServiceAccounts, Runtime, ServiceRepair, SystemNamespaces};
+use pintle_controllers::{
+    Controller, DefaultServiceAccounts, Runtime, ServiceRepair, SystemNamespaces, ValidatingPolicyStatus,
+};
 use pintle_discovery::GroupVersion;
 use pintle_extensions::conversion::WebhookEnvironment;
 use pintle_extensions::{DefinitionController, Definitions, DefinitionsConfig, StoredAs};
@@ -39,6 +41,8 @@ use crate::access::rest_mapper::ServedKinds;
 use crate::endpoints::Endpoints;
 use crate::error::no_resource;
 use crate::manifests::Manifests;
+use crate::policy_params::PolicyParams;
+use crate::policy_types::PolicyTypes;
 use crate::stores::Stores;
 use crate::{Error, api_groups};
 use crate::{bootstrap, own_writes};
@@ -89,6 +93,8 @@ pub(crate) struct ServedResources {
     pub(crate) definitions: Arc<Definitions>,
     /// Definitions, written through their status.
     definition_statuses: Client,
+    /// The controller of the statuses of validating admission policies; `None` where they are not served.
+    policy_status: Option<Arc<ValidatingPolicyStatus>>,
 }
 
 impl ServedResources {
@@ -102,7 +108,9 @@ impl ServedResources {
         let definition_statuses = status_client(stores, &config.settings, "apiextensions.k8s.io", name)
             .ok_or_else(no_resource(name))?;
         let definitions = definitions(stores, &config, definition_statuses.store().clone())?;
-        let admission = admission(stores, &config, ServedKinds::new(served, &definitions))?;
+        let kinds = ServedKinds::new(served, &definitions);
+        let params = PolicyParams::new(stores, served, &definitions);
+        let admission = admission(stores, &config, kinds, params)?;
         let endpoints = Endpoints {
             resources: &stores.resources,
             kinds: &stores.kinds,
@@ -140,7 +148,21 @@ impl ServedResources {
                 rest.register(version.group, version.version, endpoints);
             }
         }
-        Ok(ServedResources { rest: Arc::new(rest), definitions, definition_statuses })
+        let policies = status_client(
+            stores,
+            &config.settings,
+            "admissionregistration.k8s.io",
+            "validatingadmissionpolicies",
+        );
+        let policy_types = PolicyTypes {
+            resources: stores.resources.clone(),
+            served: served.to_vec(),
+            definitions: definitions.clone(),
+            random: config.settings.random.clone(),
+        };
+        let policy_status =
+            policies.map(|policies| Arc::new(ValidatingPolicyStatus::new(policies, Arc::new(policy_types))));
+        Ok(ServedResources { rest: Arc::new(rest), definitions, definition_statuses, policy_status })
     }
 
     /// Adds the hooks of the controllers of namespaces, services and definitions. `accounts`: every namespace gets a default
@@ -172,6 +194,9 @@ impl ServedResources {
         });
         let mut controllers: Vec<Arc<dyn Controller>> =
             vec![Arc::new(SystemNamespaces::new(namespaces.clone(), served))];
+        if let Some(policy_status) = &self.policy_status {
+            controllers.push(policy_status.clone());
+        }
         if let Some(accounts) = accounts {
             controllers.push(Arc::new(DefaultServiceAccounts::new(namespaces, accounts)));
         }
@@ -256,7 +281,12 @@ fn definitions(
     Ok(definitions)
 }
 
-fn admission(stores: &Stores, config: &ResourcesConfig, kinds: ServedKinds) -> Result<Chain, Error> {
+fn admission(
+    stores: &Stores,
+    config: &ResourcesConfig,
+    kinds: ServedKinds,
+    params: PolicyParams,
+) -> Result<Chain, Error> {
     let phase = pintle_resources::field_labels::place("core/v1.Namespace", "status.phase")
         .ok_or_else(no_resource("namespaces with a phase"))?;
     let read = AdmissionStores::new(|path| stores.store(path));
@@ -271,6 +301,7 @@ fn admission(stores: &Stores, config: &ResourcesConfig, kinds: ServedKinds) -> R
         manifests: manifests(stores, config)?,
         priority_classes: Arc::new(StoredPriorityClasses::new(stores.store("priorityclasses"))),
         rest_mapper: Arc::new(kinds),
+        param_kinds: Arc::new(params),
         authorizer: config.authorizer.clone(),
         features: config.features,
         toleration_seconds: config.toleration_seconds,

@@ -18,6 +18,7 @@ mod service_repair;
 mod storage_versions;
 mod system_namespaces;
 mod table;
+mod validating_policy_status;
 
 pub use bootstrap_roles::{AccessObjects, BootstrapRoles};
 pub use cluster_authentication_trust::{ClusterAuthenticationTrust, FrontProxies, Trust};
@@ -35,3 +36,4 @@ pub use service_repair::ServiceRepair;
 pub use storage_versions::{Pending, StorageVersionObjects, StorageVersions, StoredResource};
 pub use system_namespaces::{SYSTEM_NAMESPACES, SystemNamespaces};
 pub use table::{CONTROLLERS, Registration};
+pub use validating_policy_status::{PolicyTypeChecker, PolicyWarning, ValidatingPolicyStatus};

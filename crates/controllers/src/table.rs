@@ -34,6 +34,7 @@ pub const CONTROLLERS: &[Registration] = &[
     registration("storage_version_updater", StorageVersions::HOOK),
     registration("system_namespaces", SystemNamespaces::HOOK),
     registration("system_priority_classes", PriorityClasses::HOOK),
+    registration("validatingadmissionpolicy-status", SystemNamespaces::HOOK),
 ];
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use pintle_definitions::definition::structural_errors;
 use pintle_discovery::{Contribution, Custom, CustomVersion, Publisher, Schemas};
 use pintle_meta::Value;
-use pintle_meta::gvk::GroupVersion;
+use pintle_meta::gvk::{GroupVersion, GroupVersionKind};
 use pintle_registry::{Reflect, Store};
 
 use crate::conditions::TakenNames;
@@ -19,6 +19,8 @@ use crate::regenerations::Regenerations;
 /// All definitions, by name.
 pub(crate) struct DefinitionIndex {
     by_name: HashMap<String, Arc<Definition>>,
+    /// Names of the definitions that have accepted a kind.
+    by_kind: HashMap<String, Vec<String>>,
     /// While all definitions are read again: names that have not been read yet.
     unconfirmed: HashSet<String>,
     /// How often each name of a group is taken.
@@ -117,6 +119,7 @@ impl DefinitionIndex {
         let regenerations = Regenerations::new(storage.webhooks.metrics.clone());
         DefinitionIndex {
             by_name: HashMap::new(),
+            by_kind: HashMap::new(),
             unconfirmed: HashSet::new(),
             names: HashMap::new(),
             storage,
@@ -145,6 +148,28 @@ impl DefinitionIndex {
                 && versions.any(|known| known.served && known.name == version.version)
         })?;
         Some((found.accepted.plural.clone(), found.namespaced))
+    }
+
+    /// Returns the definition that serves a kind.
+    pub(crate) fn of_kind(&self, kind: &GroupVersionKind) -> Option<Arc<Definition>> {
+        let serves = |summary: &Summary| {
+            summary.group == kind.group && summary.is_served() && summary.serves(&kind.version)
+        };
+        let names = self.by_kind.get(&kind.kind)?.iter();
+        let mut definitions = names.filter_map(|name| self.by_name.get(name));
+        definitions.find(|definition| serves(&definition.summary)).cloned()
+    }
+
+    /// Returns the kinds of resources with a plural or singular name; of every group if that is empty.
+    pub(crate) fn kinds_of(&self, group: &str, version: &str, resource: &str) -> Vec<GroupVersionKind> {
+        let has_name = |summary: &Summary| {
+            (group.is_empty() || summary.group == group)
+                && (summary.accepted.plural == resource || summary.accepted.singular == resource)
+                && summary.is_served()
+                && summary.serves(version)
+        };
+        let found = self.by_name.values().filter(|definition| has_name(&definition.summary));
+        found.map(|definition| definition::kind(&definition.summary, version)).collect()
     }
 
     pub(crate) fn prefixes(&self) -> Vec<(String, String, Bytes)> {
@@ -181,10 +206,19 @@ impl DefinitionIndex {
         }
     }
 
+    fn forget_kind(&mut self, name: &str, kind: &str) {
+        let Some(names) = self.by_kind.get_mut(kind) else { return };
+        names.retain(|known| known != name);
+        if names.is_empty() {
+            self.by_kind.remove(kind);
+        }
+    }
+
     fn replace(&mut self, name: &str, object: Option<&Value>) {
         let before = self.by_name.remove(name);
         if let Some(before) = &before {
             self.count(&before.summary.group, &before.summary.accepted, false);
+            self.forget_kind(name, &before.summary.accepted.kind);
         }
         let Some(object) = object else {
             if let Some(before) = before {
@@ -200,6 +234,7 @@ impl DefinitionIndex {
         };
         let summary = Summary::read(object);
         self.count(&summary.group, &summary.accepted, true);
+        self.by_kind.entry(summary.accepted.kind.clone()).or_default().push(name.to_owned());
         let generation = object.generation();
         let same = before.as_ref().filter(|before| before.summary.uid == summary.uid);
         let unchanged = same

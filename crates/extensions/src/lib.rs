@@ -38,10 +38,11 @@ use bytes::Bytes;
 use pintle_cache::Feed;
 use pintle_discovery::{Contribution, GroupSource, Publisher};
 use pintle_meta::Value;
-use pintle_meta::gvk::GroupVersion;
-use pintle_registry::{Mirror, Result, Store, StorePolicy};
+use pintle_meta::gvk::{GroupVersion, GroupVersionKind};
+use pintle_registry::{Mirror, Result, Served, Store, StorePolicy};
 use pintle_runtime::Clock;
 use pintle_schema::Resources;
+use pintle_schema::structural::Structural;
 use pintle_storage::Backend;
 use smol_str::SmolStr;
 
@@ -127,6 +128,33 @@ impl Definitions {
 
     fn elapsed(&self, since: Instant) -> Duration {
         self.clock.instant().saturating_duration_since(since)
+    }
+
+    /// Returns the store of the custom resource that serves a kind, and the version of the kind; `None` if no definition does.
+    /// Not for requests: a definition that is being deleted is found, too.
+    pub async fn find_kind(&self, kind: &GroupVersionKind) -> Option<(Arc<Store>, Arc<dyn Served>)> {
+        self.ready().await.ok()?;
+        let definition = self.mirror.read(|table| table.of_kind(kind))?;
+        let resource = definition.resource().ok()?;
+        let endpoints = resource.version(&kind.version).await?.ok()?;
+        let store = endpoints.resource.implementation.store()?.clone();
+        Some((store, endpoints.resource.served.clone()))
+    }
+
+    /// Returns the kinds of the custom resources with a plural or singular name; of every group if that is empty.
+    pub fn kinds_of(&self, group: &str, version: &str, resource: &str) -> Vec<GroupVersionKind> {
+        self.mirror.read(|table| table.kinds_of(group, version, resource))
+    }
+
+    /// Returns the schema of a custom kind; `None` if no definition serves it, or its schema is not structural.
+    pub fn schema_of(&self, kind: &GroupVersionKind) -> Option<Structural> {
+        let definition = self.mirror.read(|table| table.of_kind(kind))?.definition()?;
+        let versions = definition::versions(&definition);
+        let version = versions.into_iter().find(|found| found.name == kind.version)?;
+        match version.schema {
+            Some(schema) => pintle_definitions::compile(schema).ok(),
+            None => Some(Structural::default()),
+        }
     }
 
     /// Group, resource and the beginning of the keys of all custom resources.

@@ -206,6 +206,10 @@ impl ObjectConversion for EquivalentVersions {
         Ok(with_metadata(object))
     }
 
+    fn managed_type(&self, kind: &GroupVersionKind) -> Option<TypeRef<'_>> {
+        Some(self.schemas.managed_type(self.find(kind).ok()?))
+    }
+
     fn equivalents(&self) -> &[Equivalent] {
         &self.equivalents
     }

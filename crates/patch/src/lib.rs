@@ -4,11 +4,13 @@
 //! - [`strategic`]: strategic merge patches, directed by the types;
 //! - [`fieldset`]: sets of fields, and their `FieldsV1` encoding to the byte;
 //! - [`typed`]: objects by their schema: field sets, comparison, merge;
+//! - [`configuration`]: apply configurations merged without managers;
 //! - [`managed`]: `metadata.managedFields` of updates, and server-side apply.
 //!
 //! All input may be hostile: clients send `managedFields` too. Depth is bounded by [`pintle_codec::MAX_DEPTH`], and
 //! no operation costs more than sorting its input.
 
+pub mod configuration;
 mod entries;
 pub mod fieldset;
 pub mod json_patch;

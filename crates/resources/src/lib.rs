@@ -47,6 +47,13 @@ pub mod subresources {
     pub use crate::policy::eviction::Eviction;
 }
 
+/// Type checking of ValidatingAdmissionPolicies.
+pub mod type_checking {
+    pub use crate::admissionregistration::type_checking::{
+        CheckedKinds, ExpressionWarning, KindType, NamedResource, kinds_to_check, type_warnings,
+    };
+}
+
 pub use self::core::{component_status, service};
 pub use self::framework::{
     builtin, columns, conversion, defaults, field_labels, served, strategy, unenforced,

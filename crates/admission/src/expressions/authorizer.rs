@@ -10,7 +10,7 @@ use pintle_cel::{Check, Checked, Decision, ResourceCheck};
 use pintle_meta::selector::{field, label};
 
 /// The checks that expressions of one request ask for, and the decisions that are known.
-pub(super) struct Checks {
+pub(crate) struct Checks {
     user: Arc<User>,
     authorizer: Arc<dyn Authorizer>,
     state: Mutex<State>,
@@ -34,7 +34,7 @@ fn key(check: &Check) -> String {
 }
 
 impl Checks {
-    pub(super) fn new(user: Arc<User>, authorizer: Arc<dyn Authorizer>) -> Checks {
+    pub(crate) fn new(user: Arc<User>, authorizer: Arc<dyn Authorizer>) -> Checks {
         Checks { user, authorizer, state: Mutex::default() }
     }
 
@@ -43,7 +43,7 @@ impl Checks {
     }
 
     /// Decides the checks that were asked for in vain. Reports whether there were any.
-    pub(super) async fn decide_pending(&self) -> bool {
+    pub(crate) async fn decide_pending(&self) -> bool {
         let pending = std::mem::take(&mut self.state().pending);
         for check in &pending {
             let decision = self.decide(check).await;

@@ -2,19 +2,27 @@
 //!
 //! An evaluation is synchronous, authorizers are not. So an evaluation that asks for checks whose decisions are not known yet is
 //! repeated once they are: the first run collects them, the next finds them. Nearly every expression that asks does so once.
+//!
+//! ```text
+//! compiled     compiles expressions, each once, and declares the variables of a policy
+//! scope        evaluates them for one request: inputs, lazy variables, budgets
+//! authorizer   the checks that they ask for
+//! ```
 
 mod authorizer;
+mod compiled;
+mod scope;
 
 use std::sync::Arc;
 
 use pintle_auth::Authorizer;
-use pintle_cel::{
-    Activation, AdmissionVariables, Budget, Environment, Program, ResourceCheck, Type, Val, admission,
-};
+use pintle_cel::{ResourceCheck, Val};
 use pintle_meta::gvk::{GroupVersionKind, GroupVersionResource};
 use pintle_meta::{Object, Value};
 
-use self::authorizer::Checks;
+pub(crate) use self::authorizer::Checks;
+pub(crate) use self::compiled::{Compiler, Expression, PolicyCompiler, Uses, Variable, Wanted};
+pub(crate) use self::scope::{Inputs, OutOfBudget, RequestAuthorizer, Scope};
 use crate::attributes::{Attributes, Versioned};
 
 /// The reference's budget of all match conditions of one webhook or policy, in units of cost.
@@ -22,34 +30,6 @@ pub(crate) const MATCH_CONDITIONS_BUDGET: u64 = 2_500_000;
 
 /// Runs of one evaluation. Each finds at least one new check, and the budget allows only for a few.
 const MOST_RUNS: usize = 64;
-
-const OUT_OF_BUDGET: &str =
-    "validation failed due to running out of cost budget, no further validation rules will be run";
-
-/// An expression with its text; the error is for requests that need it.
-#[derive(Debug)]
-pub(crate) struct Expression {
-    text: String,
-    program: Result<Program, String>,
-}
-
-impl Expression {
-    /// Compiles an expression that must be of a type.
-    pub(crate) fn compile(text: &str, has: AdmissionVariables, wanted: &Type) -> Expression {
-        Expression { text: text.to_owned(), program: compiled(text, has, wanted) }
-    }
-}
-
-fn compiled(text: &str, has: AdmissionVariables, wanted: &Type) -> Result<Program, String> {
-    let environment = Environment::new(admission(has, None));
-    let expression = environment.check(text).map_err(|error| format!("compilation failed: {error}"))?;
-    let of = expression.result_type();
-    if of != *wanted {
-        let (wanted, got) = (wanted.declared_name(), of.declared_name());
-        return Err(format!("must evaluate to {wanted} but got {got}"));
-    }
-    expression.program().map_err(|error| format!("program instantiation failed: {error}"))
-}
 
 /// The variables of one evaluation.
 pub(crate) struct Variables {
@@ -77,14 +57,7 @@ impl Variables {
             old_object: versioned.old_object().cloned().unwrap_or_default(),
             request: request(attributes, kind, resource),
             namespace: namespace.unwrap_or_default(),
-            request_resource: ResourceCheck {
-                group: resource.group.clone(),
-                resource: resource.resource.clone(),
-                subresource: attributes.target().subresource.clone(),
-                namespace: attributes.namespace().to_owned(),
-                name: attributes.name().to_owned(),
-                ..ResourceCheck::default()
-            },
+            request_resource: request_resource(attributes),
             checks: Arc::new(Checks::new(attributes.request.user.clone(), authorizer)),
         }
     }
@@ -110,39 +83,44 @@ impl Variables {
         expressions: &[&Expression],
         mut budget: u64,
     ) -> Result<Vec<Result<bool, String>>, String> {
-        let authorizer: Arc<dyn pintle_cel::Authorizer> = self.checks.clone();
-        let activation = Activation::new()
-            .bind("object", &self.object)
-            .bind("oldObject", &self.old_object)
-            .bind("request", &self.request)
-            .bind("namespaceObject", &self.namespace)
-            .bind_val("authorizer", pintle_cel::authorizer(authorizer.clone()))
-            .bind_val(
-                "authorizer.requestResource",
-                pintle_cel::resource_check(authorizer, self.request_resource.clone()),
-            );
-        let mut results = Vec::with_capacity(expressions.len());
-        for expression in expressions {
-            let program = match &expression.program {
-                Ok(program) => program,
-                Err(why) => {
-                    results.push(Err(format!("compilation error: {why}")));
-                    continue;
-                }
-            };
-            let evaluation = program.evaluate(&activation, Budget::PER_CALL);
-            budget = budget.checked_sub(evaluation.cost).ok_or(OUT_OF_BUDGET)?;
-            results.push(match evaluation.value {
-                Ok(value) => Ok(matches!(value, Val::Bool(true))),
-                Err(error) => Err(format!("expression '{}' resulted in error: {error}", expression.text)),
-            });
-        }
-        Ok(results)
+        let authorizer =
+            RequestAuthorizer { authorizer: self.checks.clone(), resource: self.request_resource.clone() };
+        let inputs = Inputs {
+            object: Some(&self.object),
+            old_object: Some(&self.old_object),
+            params: None,
+            request: &self.request,
+            namespace: Some(&self.namespace),
+            authorizer: Some(&authorizer),
+        };
+        let scope = Scope::new(&[], &inputs);
+        let evaluate = |expression: &&Expression| match scope.evaluate(expression, &mut budget) {
+            Ok(result) => Ok(result.map(|value| matches!(value, Val::Bool(true)))),
+            Err(OutOfBudget) => Err(OutOfBudget::MESSAGE.to_owned()),
+        };
+        expressions.iter().map(evaluate).collect()
+    }
+}
+
+/// Returns the resource of `authorizer.requestResource`.
+pub(crate) fn request_resource(attributes: &Attributes<'_>) -> ResourceCheck {
+    let target = attributes.target();
+    ResourceCheck {
+        group: target.resource.group.clone(),
+        resource: target.resource.resource.clone(),
+        subresource: target.subresource.clone(),
+        namespace: attributes.namespace().to_owned(),
+        name: attributes.name().to_owned(),
+        ..ResourceCheck::default()
     }
 }
 
 /// Returns the variable `request`: an AdmissionRequest without UID and objects. As in JSON, what is empty is missing.
-fn request(attributes: &Attributes<'_>, kind: &GroupVersionKind, resource: &GroupVersionResource) -> Value {
+pub(crate) fn request(
+    attributes: &Attributes<'_>,
+    kind: &GroupVersionKind,
+    resource: &GroupVersionResource,
+) -> Value {
     let target = attributes.target();
     let of_kind = |kind: &GroupVersionKind| {
         Object::from_iter([

@@ -28,7 +28,7 @@ pub use self::files::{ManifestFile, ManifestFolders, is_manifest};
 pub use self::load::{Manifest, ManifestDecoder};
 pub use self::metrics::ManifestMetrics;
 
-pub(crate) use self::load::{ManifestRules, Objects};
+pub(crate) use self::load::{ManifestRules, Objects, STATIC_SUFFIX};
 
 use self::load::Loaded;
 use crate::chain::Cluster;

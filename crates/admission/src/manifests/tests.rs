@@ -4,7 +4,7 @@ use std::time::Duration;
 use pintle_meta::quote;
 
 use super::files::{documents, hash};
-use super::load::{STATIC_SUFFIX, load};
+use super::load::load;
 use super::testing::{SERVER, TestFolder};
 use super::*;
 use crate::testing::TestCluster;

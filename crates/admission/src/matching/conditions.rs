@@ -1,6 +1,5 @@
 //! Match conditions: expressions that all must be true for a request to match.
 
-use pintle_cel::{AdmissionVariables, Type};
 use pintle_meta::Value;
 use pintle_runtime::Stopwatch;
 
@@ -25,9 +24,7 @@ pub(crate) enum Verdict {
 impl MatchConditions {
     /// Compiles the conditions of a webhook. The error of one that does not compile is its result in every evaluation.
     pub(crate) fn compile(conditions: &[Value]) -> MatchConditions {
-        let has = AdmissionVariables { authorizer: true, ..AdmissionVariables::default() };
-        let compile =
-            |condition: &Value| Expression::compile(condition.text_at(&["expression"]), has, &Type::Bool);
+        let compile = |condition: &Value| Expression::webhook_condition(condition.text_at(&["expression"]));
         MatchConditions(conditions.iter().map(compile).collect())
     }
 

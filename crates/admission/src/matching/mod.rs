@@ -5,6 +5,7 @@
 //! reads labels, the namespace selector looks a namespace up. Errors count only where everything else matches, so the order does
 //! not show.
 
+mod candidates;
 pub(crate) mod conditions;
 mod namespaces;
 mod rules;
@@ -16,6 +17,7 @@ use pintle_meta::selector::LabelSelector;
 use pintle_meta::selector::label::Selector;
 use pintle_meta::{Status, Value};
 
+pub(crate) use candidates::Candidates;
 pub(crate) use namespaces::NamespaceLabels;
 
 use self::rules::Rules;
@@ -30,10 +32,20 @@ pub(crate) struct Match {
     pub(crate) kind: GroupVersionKind,
 }
 
+impl Match {
+    fn of(target: &Target) -> Match {
+        Match { resource: target.resource.clone(), kind: target.kind.clone() }
+    }
+}
+
 /// The conditions on requests that need no expression.
 #[derive(Debug)]
 pub(crate) struct Predicate {
     rules: Rules,
+    /// Whether there are no rules and every resource matches, as in bindings of policies.
+    matches_every_resource: bool,
+    /// Rules of requests that do not match.
+    excluded: Rules,
     is_equivalent: bool,
     /// An invalid selector is an error of the requests that the rules match.
     namespace_selector: Result<Selector, String>,
@@ -53,15 +65,27 @@ impl Predicate {
         };
         Predicate {
             rules: Rules::read(rules),
+            matches_every_resource: false,
+            excluded: Rules::default(),
             is_equivalent: constraints.text_at(&["matchPolicy"]) == "Equivalent",
             namespace_selector: selector("namespaceSelector"),
             object_selector: selector("objectSelector"),
         }
     }
 
+    /// Reads the `MatchResources` of a policy or binding.
+    pub(crate) fn of_match_resources(constraints: &Value) -> Predicate {
+        let rules = constraints.items_at(&["resourceRules"]);
+        Predicate {
+            matches_every_resource: rules.is_empty(),
+            excluded: Rules::read(constraints.items_at(&["excludeResourceRules"])),
+            ..Predicate::read(constraints, rules)
+        }
+    }
+
     /// Reports whether requests of this kind can match; cheap and without their objects.
     pub(crate) fn may_match(&self, operation: Operation, target: &Target) -> bool {
-        self.rules.may_match(operation, target, self.is_equivalent)
+        self.matches_every_resource || self.rules.may_match(operation, target, self.is_equivalent)
     }
 
     /// Applies the predicate. Errors: the namespace of the request does not exist, or a selector is invalid.
@@ -83,11 +107,21 @@ impl Predicate {
     }
 
     fn resource(&self, attributes: &Attributes<'_>) -> Option<Match> {
-        let target = attributes.target();
-        if self.rules.matches(attributes) {
-            return Some(Match { resource: target.resource.clone(), kind: target.kind.clone() });
+        if self.matched(&self.excluded, attributes).is_some() {
+            return None;
         }
-        let found = self.is_equivalent.then(|| self.rules.equivalent(attributes)).flatten()?;
+        if self.matches_every_resource {
+            return Some(Match::of(attributes.target()));
+        }
+        self.matched(&self.rules, attributes)
+    }
+
+    /// Returns the resource that one of the rules matches: that of the request, or an equivalent one.
+    fn matched(&self, rules: &Rules, attributes: &Attributes<'_>) -> Option<Match> {
+        if rules.matches(attributes) {
+            return Some(Match::of(attributes.target()));
+        }
+        let found = self.is_equivalent.then(|| rules.equivalent(attributes)).flatten()?;
         Some(Match { resource: found.resource.clone(), kind: found.kind.clone() })
     }
 

@@ -13,6 +13,7 @@ mod image_policy_webhook;
 mod job_validation;
 mod limit_pod_hard_anti_affinity_topology;
 mod limit_ranger;
+mod mutating_admission_policy;
 mod namespace_auto_provision;
 mod namespace_exists;
 mod namespace_lifecycle;
@@ -34,6 +35,7 @@ mod runtime_class;
 mod service_account;
 mod storage_object_in_use_protection;
 mod taint_nodes_by_condition;
+mod validating_admission_policy;
 mod webhook;
 
 use std::sync::Arc;
@@ -147,7 +149,18 @@ pub const PLUGINS: &[PluginEntry] = &[
     on("PodResizeValidator", |cluster| {
         with(cluster, Feature::InPlacePodVerticalScaling, pod_resize_validator::PodResizeValidator::new)
     }),
+    on("MutatingAdmissionPolicy", |cluster| {
+        let is_served = cluster.features.enabled(Feature::MutatingAdmissionPolicy);
+        if is_served {
+            made(mutating_admission_policy::MutatingAdmissionPolicy::new(cluster)?)
+        } else {
+            Ok(None)
+        }
+    }),
     on("MutatingAdmissionWebhook", |cluster| made(webhook::MutatingWebhooks::new(cluster)?)),
+    on("ValidatingAdmissionPolicy", |cluster| {
+        made(validating_admission_policy::ValidatingAdmissionPolicy::new(cluster)?)
+    }),
     on("ValidatingAdmissionWebhook", |cluster| made(webhook::ValidatingWebhooks::new(cluster)?)),
     on("ResourceQuota", |cluster| made(resource_quota::ResourceQuota::new(cluster)?)),
     off("AlwaysDeny", |_| made(always::Deny)),

@@ -21,6 +21,7 @@ use crate::chain::{Clients, Cluster, TolerationSeconds};
 use crate::configuration::Configurations;
 use crate::namespaces::StoredNamespaces;
 use crate::objects::{AdmissionStores, Resource, StoredObjects};
+use crate::policies::params::NoParams;
 use crate::priority_classes::StoredPriorityClasses;
 use crate::rest_mapper::{RestMapper, RestMapping};
 use crate::webhook_metrics::WebhookMetrics;
@@ -114,6 +115,7 @@ impl TestCluster {
             manifests: None,
             priority_classes: Arc::new(StoredPriorityClasses::new(None)),
             rest_mapper: Arc::new(NoKinds),
+            param_kinds: Arc::new(NoParams),
             authorizer: Arc::new(AlwaysAllow),
             features: Features::default(),
             toleration_seconds: TolerationSeconds { not_ready: 300, unreachable: 300 },

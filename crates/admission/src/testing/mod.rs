@@ -14,6 +14,7 @@ use pintle_codec::negotiate::Encoding;
 use pintle_codec::{json, kind};
 use pintle_meta::gvk::{GroupVersionKind, GroupVersionResource};
 use pintle_meta::{Reason, Status, Value};
+use pintle_patch::typed::TypeRef;
 use pintle_schema::{Resources, Type};
 
 use crate::Result;
@@ -244,6 +245,20 @@ impl ObjectConversion for TestVersions {
     fn parse(&self, text: &[u8], kind: &GroupVersionKind) -> Result<Value, String> {
         let read = kind::decode(Encoding::Json, text, Some(kind)).map_err(|error| error.to_string())?;
         Ok(read.decoded.value)
+    }
+
+    fn parse_strictly(&self, text: &[u8], kind: &GroupVersionKind) -> Result<Value, String> {
+        let read = kind::decode(Encoding::Json, text, Some(kind)).map_err(|error| error.to_string())?;
+        let strict = read.decoded.strict;
+        if strict.is_empty() {
+            Ok(read.decoded.value)
+        } else {
+            Err(format!("strict decoding error: {}", strict.join(", ")))
+        }
+    }
+
+    fn managed_type(&self, kind: &GroupVersionKind) -> Option<TypeRef<'_>> {
+        pintle_schema::find_kind(&kind.group, &kind.version, &kind.kind).map(TypeRef::from)
     }
 
     fn equivalents(&self) -> &[Equivalent] {

@@ -235,7 +235,7 @@ fn add_lists<'v>(call: &mut Call<'_, '_>, left: &List<'v>, right: &List<'v>) -> 
     let items = Arc::new(items);
     Ok(Val::List(match left.declared() {
         Some(of) if of.kind != ListKind::Atomic => List::Merged { items, of: Arc::clone(of) },
-        _ => List::Items(items),
+        _ => List::Joined(items),
     }))
 }
 

@@ -1,6 +1,7 @@
 //! Tables of expressions and results: `check(expression, expect)`, where the expectation is a value written as a
 //! literal, or a message.
 
+mod built;
 mod costs;
 mod functions;
 mod language;

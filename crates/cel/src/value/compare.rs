@@ -6,7 +6,7 @@ use pintle_meta::{Node, Value};
 use smol_str::SmolStr;
 
 use super::map::Compared;
-use super::{Error, List, Map, Val};
+use super::{Error, List, Map, Val, built};
 use crate::meter::{Failure, Meter};
 use crate::types::ListKind;
 
@@ -97,6 +97,14 @@ pub(crate) fn find_by_keys<'v>(
 }
 
 fn maps(left: &Map<'_>, right: &Map<'_>, meter: &mut Meter<'_>) -> Result<bool, Failure> {
+    match (left, right) {
+        (Map::Fields { of, fields }, Map::Fields { of: other, fields: others }) => {
+            return built::same((&**of, fields), (&**other, others), meter);
+        }
+        // A built object is no map.
+        (Map::Fields { .. }, _) | (_, Map::Fields { .. }) => return Ok(false),
+        _ => {}
+    }
     if left.len() != right.len() {
         return Ok(false);
     }

@@ -6,7 +6,7 @@ use pintle_meta::{Object, Value};
 use super::{Error, Val};
 
 /// Limit of a tree's parts: an expression can share a part many times over, a tree copies it.
-const MOST_PARTS: usize = 1_000_000;
+pub(super) const MOST_PARTS: usize = 1_000_000;
 
 impl Val<'_> {
     /// Converts to a tree as JSON represents it: bytes in base64, times and durations as text. Values that JSON
@@ -15,7 +15,7 @@ impl Val<'_> {
         self.counted(&mut { MOST_PARTS })
     }
 
-    fn counted(&self, left: &mut usize) -> Result<Value, Error> {
+    pub(super) fn counted(&self, left: &mut usize) -> Result<Value, Error> {
         *left = left.checked_sub(1).ok_or_else(|| Error::new("result is too large"))?;
         Ok(match self {
             Val::Null => Value::NULL,

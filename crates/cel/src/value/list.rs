@@ -15,6 +15,8 @@ pub enum List<'v> {
         of: Option<Arc<ListType>>,
     },
     Items(Arc<Vec<Val<'v>>>),
+    /// Sum of lists. In a mutation, the reference converts its items more deeply than those of a list that was written.
+    Joined(Arc<Vec<Val<'v>>>),
     /// Sum of lists that a schema declares as set or map, compared as those are.
     Merged {
         items: Arc<Vec<Val<'v>>>,
@@ -26,7 +28,7 @@ impl<'v> List<'v> {
     pub fn len(&self) -> usize {
         match self {
             List::Tree { items, .. } => items.len(),
-            List::Items(items) | List::Merged { items, .. } => items.len(),
+            List::Items(items) | List::Joined(items) | List::Merged { items, .. } => items.len(),
         }
     }
 
@@ -41,7 +43,9 @@ impl<'v> List<'v> {
             List::Tree { items, of } => {
                 from_tree(items.get(index).ok_or_else(none)?, of.as_ref().map_or(&Type::Dyn, |of| &of.item))
             }
-            List::Items(items) | List::Merged { items, .. } => items.get(index).cloned().ok_or_else(none),
+            List::Items(items) | List::Joined(items) | List::Merged { items, .. } => {
+                items.get(index).cloned().ok_or_else(none)
+            }
         }
     }
 
@@ -53,7 +57,7 @@ impl<'v> List<'v> {
     pub(crate) fn declared(&self) -> Option<&Arc<ListType>> {
         match self {
             List::Tree { of, .. } => of.as_ref(),
-            List::Items(_) => None,
+            List::Items(_) | List::Joined(_) => None,
             List::Merged { of, .. } => Some(of),
         }
     }

@@ -1,10 +1,12 @@
 //! Values during evaluation. Those of a tree are borrowed and converted when an expression reads them; those that an
 //! expression builds are shared.
 
+mod built;
 mod compare;
 mod convert;
 mod list;
 mod map;
+mod native;
 mod other;
 mod text;
 mod timestamp;
@@ -15,11 +17,13 @@ use std::sync::Arc;
 
 use pintle_meta::Value;
 
+pub(crate) use self::built::{Read, check as check_built, field as built_field};
 pub(crate) use self::compare::{compare, contains, equal, find_by_keys};
 pub(crate) use self::convert::{seconds, shortest};
 pub use self::list::List;
 pub(crate) use self::map::Key;
 pub use self::map::Map;
+pub use self::native::{Foreign, Step, Unconvertible};
 pub(crate) use self::other::opaque;
 pub use self::other::{Opaque, Other};
 pub use self::text::{Blob, Text};
@@ -132,6 +136,7 @@ impl<'v> Val<'v> {
             Val::String(text) => Some(text.chars().count()),
             Val::Bytes(bytes) => Some(bytes.len()),
             Val::List(list) => Some(list.len()),
+            Val::Map(Map::Fields { .. }) => None,
             Val::Map(map) => Some(map.len()),
             Val::Other(other) => other.size(),
             _ => None,

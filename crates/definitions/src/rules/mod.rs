@@ -28,6 +28,7 @@ use pintle_schema::structural::Structural;
 pub use self::check::Checked;
 use self::expression::{Compiled, Compiler};
 pub use self::field_path::FieldPath;
+pub use self::types::ResourceType;
 use self::types::{Declared, is_visible};
 
 /// The maximum cost of all rules on one object.

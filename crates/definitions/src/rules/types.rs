@@ -139,14 +139,23 @@ impl Declared {
         (LARGEST_REQUEST / (self.least + 1)) as u64
     }
 
-    /// A message with names of types as people know them.
+    /// A message with names of types as people know them: paths that begin with a changing number, so that no rule can rely on
+    /// them.
     pub(super) fn named(&self, message: &str) -> String {
+        self.named_from(message, || format!("selfType{}", Random::system().number() % 1_000_000_000))
+    }
+
+    /// A message with names of types that begin with that of the root.
+    fn named_from(&self, message: &str, root: impl Fn() -> String) -> String {
         let mut parts = message.split(PLACEHOLDER);
         let mut named = parts.next().unwrap_or_default().to_owned();
         for part in parts {
             let digits = part.bytes().take_while(u8::is_ascii_digit).count();
             match part[..digits].parse::<u32>() {
-                Ok(number) => self.write_name(number, &mut named),
+                Ok(number) => {
+                    named.push_str(&root());
+                    self.write_path(number, &mut named);
+                }
                 Err(_) => named.push_str(PLACEHOLDER),
             }
             named.push_str(&part[digits..]);
@@ -154,10 +163,8 @@ impl Declared {
         named
     }
 
-    /// Writes the path to a node. It contains a changing number, so that no rule can rely on type names.
-    fn write_name(&self, number: u32, out: &mut String) {
-        let number_of_name = Random::system().number() % 1_000_000_000;
-        let _ = write!(out, "selfType{number_of_name}");
+    /// Writes the path from the root to a node.
+    fn write_path(&self, number: u32, out: &mut String) {
         let start = out.len();
         let mut node = self;
         while node.number < number && out.len() - start < LONGEST_NAME {
@@ -180,6 +187,26 @@ impl Declared {
                 }
             };
         }
+    }
+}
+
+/// The type of a custom resource, for expressions that are not rules of its own.
+#[derive(Clone, Debug)]
+pub struct ResourceType(Arc<Declared>);
+
+impl ResourceType {
+    /// Returns the type of a schema; `None` if expressions cannot see its objects.
+    pub fn of(schema: &Structural) -> Option<ResourceType> {
+        Declared::of(schema, true).map(ResourceType)
+    }
+
+    pub fn declared(&self) -> Type {
+        self.0.of.clone()
+    }
+
+    /// Returns a message of the checker with names of types that begin with that of the root.
+    pub fn named(&self, message: &str, root: &str) -> String {
+        self.0.named_from(message, || root.to_owned())
     }
 }
 

@@ -192,7 +192,7 @@ impl Application {
             replace_at(container, &at.key, found);
             is_same
         };
-        if is_same { Ok(()) } else { Err(failed(format!("testing value {path} failed: test failed"))) }
+        if is_same { Ok(()) } else { Err(Error::Test(path.to_owned())) }
     }
 
     fn copy(&mut self, operation: &Operation) -> Result<(), Error> {

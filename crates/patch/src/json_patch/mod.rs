@@ -31,6 +31,9 @@ pub enum Error {
     Kind(String),
     #[error("{0}")]
     Failed(String),
+    /// A test operation found another value.
+    #[error("testing value {0} failed: test failed")]
+    Test(String),
     #[error(
         "Unable to complete the copy, the accumulated size increase of copy is {copied}, exceeding the limit {MAX_COPY}"
     )]
@@ -45,6 +48,16 @@ pub enum Error {
 #[derive(Clone, Debug)]
 pub struct Patch {
     operations: Vec<Operation>,
+}
+
+/// An operation of a patch that is not decoded from JSON.
+#[derive(Clone, Debug, Default)]
+pub struct NewOperation {
+    pub op: String,
+    pub path: String,
+    /// Empty if there is none.
+    pub from: String,
+    pub value: Value,
 }
 
 /// Missing fields and fields of a wrong type are `None`.
@@ -79,6 +92,17 @@ impl Patch {
         let opened = json::open(patch)?;
         let items = list(&opened, "jsonpatch.Patch")?;
         Ok(Patch { operations: items.iter().map(Operation::read).collect::<Result<_, _>>()? })
+    }
+
+    /// Makes a patch of operations that a program has made; their number is not limited.
+    pub fn new(operations: impl IntoIterator<Item = NewOperation>) -> Patch {
+        let operation = |NewOperation { op, path, from, value }: NewOperation| Operation {
+            op: Some(op),
+            path: Some(path),
+            from: (!from.is_empty()).then_some(from),
+            value,
+        };
+        Patch { operations: operations.into_iter().map(operation).collect() }
     }
 
     /// Returns the number of operations, to be checked against [`MAX_OPERATIONS`].

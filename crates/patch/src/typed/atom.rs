@@ -265,12 +265,16 @@ impl<'t> Atom<'t> {
 impl<'t> Map<'t> {
     /// Returns the type of a field or entry; `None` if there is no such field.
     pub fn type_of(&self, name: &str) -> Option<TypeRef<'t>> {
-        let named = match self.fields {
+        self.declared(name).or(self.values)
+    }
+
+    /// Returns the type of a declared field; `None` for a map's entry.
+    pub(crate) fn declared(&self, name: &str) -> Option<TypeRef<'t>> {
+        match self.fields {
             Fields::None => None,
             Fields::Builtin(of) => of.field(name).map(TypeRef::of_field),
             Fields::Custom(of) => of.type_of(name),
-        };
-        named.or(self.values)
+        }
     }
 
     /// Returns whether the name is a declared field, as opposed to a map's entry.

@@ -1,4 +1,4 @@
-//! Webhook configurations that are files (`staticManifestsDir`).
+//! Webhook configurations and policies that are files (`staticManifestsDir`).
 
 use std::path::{Path, PathBuf};
 
@@ -20,12 +20,16 @@ const MUTATING: &str = "MutatingAdmissionWebhook";
 
 /// Returns a launch with a folder of manifests for each of these plugins.
 fn with_folders(plugins: &[&str]) -> (Launch, Vec<PathBuf>) {
+    let kind = |plugin: &str| match plugin.ends_with("Webhook") {
+        true => "WebhookAdmissionConfiguration".to_owned(),
+        false => format!("{plugin}Configuration"),
+    };
     let launch = Launch::new().arg(GATE);
     let folders: Vec<PathBuf> = plugins.iter().map(|plugin| launch.path(plugin)).collect();
     let entry = |(plugin, folder): (&&str, &PathBuf)| {
         std::fs::create_dir(folder).expect("make a folder");
         json!({"name": plugin, "configuration": {
-            "apiVersion": "apiserver.config.k8s.io/v1", "kind": "WebhookAdmissionConfiguration", "staticManifestsDir": folder,
+            "apiVersion": "apiserver.config.k8s.io/v1", "kind": kind(plugin), "staticManifestsDir": folder,
         }})
     };
     let entries: Vec<Value> = plugins.iter().zip(&folders).map(entry).collect();
@@ -283,4 +287,118 @@ async fn manifests_that_cannot_be_used_keep_the_server_from_starting() {
     );
     std::fs::write(&folders[0], "").expect("write a file");
     assert_eq!(launch.fails().await, format!("{init}{folder:?}: must be a directory"));
+}
+
+/// Returns a policy (`Mutating` or `Validating`) for a resource, and its binding, as one file.
+fn policy(of: &str, name: &str, group: &str, resource: &str, rule: &Value) -> String {
+    let version = "admissionregistration.k8s.io/v1";
+    let mut policy = json!({
+        "apiVersion": version, "kind": format!("{of}AdmissionPolicy"), "metadata": {"name": name},
+        "spec": {"matchConstraints": {"resourceRules": [
+            {"apiGroups": [group], "apiVersions": ["*"], "operations": ["CREATE"], "resources": [resource]},
+        ]}},
+    });
+    let mut binding = json!({
+        "apiVersion": version, "kind": format!("{of}AdmissionPolicyBinding"), "metadata": {"name": name},
+        "spec": {"policyName": name},
+    });
+    if of == "Validating" {
+        policy["spec"]["validations"] = json!([rule]);
+        binding["spec"]["validationActions"] = json!(["Deny"]);
+    } else {
+        policy["spec"]["reinvocationPolicy"] = json!("Never");
+        policy["spec"]["mutations"] = json!([rule]);
+    }
+    format!("{policy}\n---\n{binding}\n")
+}
+
+#[tokio::test]
+async fn policies_of_files_are_enforced_and_follow_the_files() {
+    let plugins = ["ValidatingAdmissionPolicy", "MutatingAdmissionPolicy"];
+    let (launch, folders) = with_folders(&plugins);
+    let rule = json!({"expression": "!object.metadata.name.startsWith('bad')", "message": "bad is bad"});
+    let maps = policy("Validating", "maps.static.k8s.io", "", "configmaps", &rule);
+    std::fs::write(folders[0].join("maps.yaml"), &maps).expect("write a file");
+    let own = "admissionregistration.k8s.io";
+    let policies = policy("Validating", "own.static.k8s.io", own, "validatingadmissionpolicies", &rule);
+    std::fs::write(folders[0].join("own.yaml"), &policies).expect("write a file");
+    let add = json!({"patchType": "ApplyConfiguration", "applyConfiguration": {
+        "expression": "Object{metadata: Object.metadata{annotations: {'seen': 'file'}}}",
+    }});
+    let annotated = policy("Mutating", "seen.static.k8s.io", "", "configmaps", &add);
+    std::fs::write(folders[1].join("seen.yaml"), annotated).expect("write a file");
+    let server = launch.start().await;
+    ready(&server).await;
+
+    let denied = |resource: &str, name: &str, policy: &str| {
+        format!(
+            "{resource} \"{name}\" is forbidden: ValidatingAdmissionPolicy '{policy}.static.k8s.io' with binding \
+             '{policy}.static.k8s.io' denied request: bad is bad"
+        )
+    };
+    let created = create(&server, "good").await.gives(201);
+    assert_eq!(created["metadata"]["annotations"]["seen"], "file");
+    create(&server, "bad").await.is_status(422, "Invalid", &denied("configmaps", "bad", "maps"));
+    // Policies of files see those of the API.
+    let path = format!("{REGISTRATION}/validatingadmissionpolicies");
+    let stored = |name: &str| {
+        let text = policy("Validating", name, "", "secrets", &rule);
+        serde_json::from_str::<Value>(text.split("\n---\n").next().unwrap_or_default()).expect("JSON")
+    };
+    let resource = format!("validatingadmissionpolicies.{own}");
+    post(&server, &path, &stored("bad")).await.is_status(422, "Invalid", &denied(&resource, "bad", "own"));
+    post(&server, &path, &stored("fine")).await.code_is(201);
+    post(&server, &path, &stored("a.static.k8s.io")).await.code_is(422);
+    for plugin in plugins {
+        assert_eq!(reloads(&server, plugin, "success").await, 1, "{plugin}");
+    }
+
+    std::fs::write(folders[0].join("maps.yaml"), "kind: Pod").expect("write a file");
+    eventually("a failure is counted", async || reloads(&server, plugins[0], "failure").await == 1).await;
+    create(&server, "bad").await.code_is(422);
+    std::fs::write(folders[0].join("maps.yaml"), maps.replace("bad is bad", "still")).expect("write a file");
+    let message = denied("configmaps", "bad", "maps").replace("bad is bad", "still");
+    eventually("the other message", async || create(&server, "bad").await.json()["message"] == message).await;
+    std::fs::remove_file(folders[0].join("maps.yaml")).expect("remove a file");
+    eventually("the policy is gone", async || create(&server, "bad").await.code == 201).await;
+}
+
+#[tokio::test]
+async fn policies_that_cannot_be_used_keep_the_server_from_starting() {
+    let rule = json!({"expression": "true"});
+    let good = policy("Validating", "a.static.k8s.io", "", "configmaps", &rule);
+    let (alone, binding) = good.split_once("\n---\n").expect("two documents");
+    let missing = "binding \"a.static.k8s.io\" references policy \"a.static.k8s.io\" which does not exist in the manifest directory";
+    for (content, expected) in [
+        (binding.to_owned(), missing.to_owned()),
+        (
+            alone.replace("\"true\"", "\"object.\""),
+            "error loading FILE: ValidatingAdmissionPolicy \"a.static.k8s.io\": spec.validations[0].expression: Invalid value: "
+                .to_owned(),
+        ),
+        (
+            binding.replace("\"policyName\":\"a.static.k8s.io\"", "\"policyName\":\"a\""),
+            "error loading FILE: binding \"a.static.k8s.io\": spec.policyName \"a\" must end with \".static.k8s.io\"".to_owned(),
+        ),
+        (
+            "apiVersion: v1\nkind: Pod".to_owned(),
+            "error loading FILE: no kind \"Pod\" is registered for version \"v1\" in scheme \
+             \"pkg/admission/plugin/policy/manifest/loader/validating_loader.go:35\""
+                .to_owned(),
+        ),
+    ] {
+        let plugin = "ValidatingAdmissionPolicy";
+        let (launch, folders) = with_folders(&[plugin]);
+        let file = folders[0].join("a.yaml");
+        std::fs::write(&file, &content).expect("write a file");
+        let expected = expected.replace("FILE", &file.display().to_string());
+        let start = format!(
+            "failed to apply admission: failed to initialize admission plugin {plugin:?}: failed to load static policy \
+             manifests from {:?}: ",
+            folders[0]
+        );
+        let sentence = launch.run().await.stderr;
+        let sentence = sentence.rsplit_once("Error: ").map_or("", |(_, last)| last);
+        assert!(sentence.starts_with(&format!("{start}{expected}")), "{sentence}");
+    }
 }

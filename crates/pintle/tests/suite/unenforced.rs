@@ -6,7 +6,6 @@ use serde_json::{Value, json};
 use crate::support::shared::ready;
 use crate::support::{Answer, Launch, Server};
 
-const REGISTRATION: &str = "/apis/admissionregistration.k8s.io/v1";
 const JSON: [(&str, &str); 1] = [("content-type", "application/json")];
 
 async fn send(server: &Server, method: Method, path: &str, body: &Value) -> Answer {
@@ -20,9 +19,6 @@ fn warnings(answer: &Answer) -> Vec<String> {
 }
 
 fn objects() -> Vec<(String, Value, &'static str)> {
-    let rule =
-        json!({"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]});
-    let constraints = json!({"resourceRules": [rule]});
     let named = |name: &str| json!({"name": name});
     let registered = |resource: &str| format!("{REGISTRATION}/{resource}");
     vec![(

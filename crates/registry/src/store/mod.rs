@@ -226,7 +226,7 @@ impl Store {
         self.options.garbage_collection
     }
 
-    /// Waits for the cache to have an object that was written, where that is asked for.
+    /// Waits for the cache to have an object that was written or deleted, where that is asked for.
     pub(crate) async fn wait_for_cache(&self, written: &Value) {
         if let Some(revision) = written.resource_version().parse().ok().filter(|_| self.waits_for_cache) {
             // A cache that does not catch up in time is only late.

@@ -63,7 +63,9 @@ impl Store {
             let result = result.map_err(|error| self.failed(&error, "delete", name))?;
             if result.succeeded {
                 self.give_back(&object).await;
-                return Ok(Some(metadata::at_revision(object, result.revision.0)));
+                let removed = metadata::at_revision(object, result.revision.0);
+                self.wait_for_cache(&removed).await;
+                return Ok(Some(removed));
             }
             current = match result.read.into_iter().next().flatten() {
                 Some(kv) => Some(at_its_revision(self.state(&kv)?)),

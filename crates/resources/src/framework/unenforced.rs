@@ -13,7 +13,6 @@ const TABLE: &[Effect] = &[
     line("LimitRanger", "limitranges", "enforce LimitRanges"),
     line("MutatingAdmissionPolicy", "mutatingadmissionpolicies", "apply MutatingAdmissionPolicies"),
     line("ResourceQuota", "resourcequotas", "enforce ResourceQuotas"),
-    line("ValidatingAdmissionPolicy", "validatingadmissionpolicies", "enforce ValidatingAdmissionPolicies"),
 ];
 
 const fn line(plugin: &'static str, resource: &'static str, what: &'static str) -> Effect {

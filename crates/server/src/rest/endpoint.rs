@@ -51,6 +51,14 @@ pub enum Implementation {
 }
 
 impl Implementation {
+    /// Returns the store of an endpoint that has one.
+    pub fn store(&self) -> Option<&Arc<Store>> {
+        match self {
+            Implementation::Store(store) => Some(store),
+            _ => None,
+        }
+    }
+
     /// Returns the fields that requests cannot set.
     pub(crate) fn reset_fields(&self) -> ResetFields {
         match self {

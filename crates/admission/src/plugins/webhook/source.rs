@@ -1,9 +1,8 @@
 //! The webhooks of all configurations in the order of their calls, and those that a kind of request can match. Those of files
 //! come before those of the API.
 
-use std::collections::{BTreeMap, HashMap};
-use std::hash::{BuildHasher, RandomState};
-use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock};
 
 use pintle_meta::Value;
 use pintle_registry::{Mirror, Reflect, Store};
@@ -12,9 +11,7 @@ use super::hook::Hook;
 use crate::Result;
 use crate::attributes::{Operation, Target};
 use crate::manifests::StaticManifests;
-
-/// Kinds of requests that are remembered. There are a few hundred resources with at most four operations each.
-const MOST_REMEMBERED: usize = 4096;
+use crate::matching::Candidates;
 
 /// A webhook that a kind of request can match, with its place among all webhooks.
 #[derive(Clone)]
@@ -25,65 +22,25 @@ pub(super) struct Candidate {
 
 /// Webhooks in order.
 pub(super) struct Hooks {
-    hooks: Vec<Arc<Hook>>,
-    hasher: RandomState,
-    /// The candidates of the kinds of requests that were seen, by their hash.
-    candidates: RwLock<HashMap<u64, Vec<Remembered>>>,
-}
-
-struct Remembered {
-    operation: Operation,
-    target: Target,
-    candidates: Arc<[Candidate]>,
-}
-
-impl Remembered {
-    /// The target of an endpoint is mostly the very same one; that of a changed definition differs in its equivalents.
-    fn is_of(&self, operation: Operation, target: &Target) -> bool {
-        self.operation == operation
-            && self.target.resource == target.resource
-            && self.target.subresource == target.subresource
-            && (Arc::ptr_eq(&self.target.equivalents, &target.equivalents)
-                || self.target.equivalents == target.equivalents)
-    }
+    len: usize,
+    candidates: Candidates<Candidate>,
 }
 
 impl Hooks {
+    fn new(hooks: impl Iterator<Item = Arc<Hook>>) -> Hooks {
+        let hooks: Vec<Candidate> =
+            hooks.enumerate().map(|(index, hook)| Candidate { index, hook }).collect();
+        Hooks { len: hooks.len(), candidates: Candidates::new(hooks) }
+    }
+
     /// Reads the webhooks of configurations that are files.
     pub(super) fn of_files<'a>(configurations: impl Iterator<Item = &'a Value>) -> Hooks {
-        let hooks = configurations.flat_map(|one| Hook::read_all(one, "manifest/"));
-        Hooks::new(hooks.collect())
-    }
-
-    pub(super) fn new(hooks: Vec<Arc<Hook>>) -> Hooks {
-        Hooks { hooks, hasher: RandomState::new(), candidates: RwLock::default() }
-    }
-
-    pub(super) fn candidates(&self, operation: Operation, target: &Target) -> Arc<[Candidate]> {
-        if self.hooks.is_empty() {
-            return Arc::default();
-        }
-        let hash = self.hasher.hash_one((operation, &target.resource, &target.subresource));
-        let known = self.candidates.read().unwrap_or_else(PoisonError::into_inner);
-        let found = known.get(&hash).and_then(|all| all.iter().find(|known| known.is_of(operation, target)));
-        if let Some(found) = found {
-            return found.candidates.clone();
-        }
-        drop(known);
-        let candidates = self.find(operation, target);
-        let mut known = self.candidates.write().unwrap_or_else(PoisonError::into_inner);
-        if known.len() >= MOST_REMEMBERED {
-            known.clear();
-        }
-        let remembered = Remembered { operation, target: target.clone(), candidates: candidates.clone() };
-        known.entry(hash).or_default().push(remembered);
-        candidates
+        Hooks::new(configurations.flat_map(|one| Hook::read_all(one, "manifest/")))
     }
 
     fn find(&self, operation: Operation, target: &Target) -> Arc<[Candidate]> {
-        let all = self.hooks.iter().enumerate();
-        let can_match = all.filter(|(_, hook)| hook.predicate.may_match(operation, target));
-        can_match.map(|(index, hook)| Candidate { index, hook: hook.clone() }).collect()
+        let may_match = |candidate: &Candidate| candidate.hook.predicate.may_match(operation, target);
+        self.candidates.find(operation, target, may_match)
     }
 }
 
@@ -113,8 +70,9 @@ impl Reflect for Configured {
 }
 
 impl Configured {
-    fn hooks(&self) -> &Hooks {
-        self.hooks.get_or_init(|| Hooks::new(self.configurations.values().flatten().cloned().collect()))
+    fn find(&self, operation: Operation, target: &Target) -> Arc<[Candidate]> {
+        let hooks = self.hooks.get_or_init(|| Hooks::new(self.configurations.values().flatten().cloned()));
+        hooks.find(operation, target)
     }
 }
 
@@ -135,34 +93,28 @@ impl Source {
     /// Reports whether there are candidates for a kind of request; true until that is known. Only webhooks of files see
     /// requests for objects that configure admission.
     pub(super) fn has_candidates(&self, operation: Operation, target: &Target) -> bool {
-        let is_static = |manifests: &StaticManifests<Hooks>| {
-            !manifests.current().candidates(operation, target).is_empty()
-        };
-        if self.manifests.as_ref().is_some_and(is_static) {
+        let finds =
+            |manifests: &StaticManifests<Hooks>| !manifests.current().find(operation, target).is_empty();
+        if self.manifests.as_ref().is_some_and(finds) {
             return true;
         }
-        if is_exempt(target) {
-            return false;
-        }
-        let Some(configured) = &self.configured else { return false };
+        let Some(configured) = self.configured.as_ref().filter(|_| !is_exempt(target)) else { return false };
         if !configured.is_loaded() {
             return true;
         }
-        configured.read(|configured| !configured.hooks().candidates(operation, target).is_empty())
+        configured.read(|configured| !configured.find(operation, target).is_empty())
     }
 
     /// Returns the candidates for a kind of request. Errors if the configurations cannot be loaded.
     pub(super) async fn candidates(&self, operation: Operation, target: &Target) -> Result<Arc<[Candidate]>> {
         let manifests = self.manifests.as_ref().map(StaticManifests::current);
-        let of_files =
-            manifests.as_ref().map(|hooks| hooks.candidates(operation, target)).unwrap_or_default();
-        if is_exempt(target) {
+        let of_files = manifests.as_ref().map(|hooks| hooks.find(operation, target)).unwrap_or_default();
+        let Some(configured) = self.configured.as_ref().filter(|_| !is_exempt(target)) else {
             return Ok(of_files);
-        }
-        let Some(configured) = &self.configured else { return Ok(of_files) };
+        };
         configured.ready().await?;
-        let stored = configured.read(|configured| configured.hooks().candidates(operation, target));
-        let first = manifests.map_or(0, |hooks| hooks.hooks.len());
+        let stored = configured.read(|configured| configured.find(operation, target));
+        let first = manifests.map_or(0, |hooks| hooks.len);
         if first == 0 {
             return Ok(stored);
         }
