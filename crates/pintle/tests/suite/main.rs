@@ -66,7 +66,6 @@ mod start;
 mod storage_versions;
 mod stored_objects;
 mod tls;
-mod unenforced;
 mod validating_policies;
 mod watch_cache;
 mod webhooks;
