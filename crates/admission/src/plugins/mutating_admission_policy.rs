@@ -20,7 +20,6 @@ use crate::expressions::Inputs;
 use crate::matching::{Match, NamespaceLabels};
 use crate::objects::Resource;
 use crate::plugin::Plugin;
-use crate::policies::VALIDATION_BUDGET;
 use crate::policies::binding::Binding;
 use crate::policies::conditions::ConditionsRun;
 use crate::policies::inputs::RequestInputs;
@@ -29,7 +28,7 @@ use crate::policies::mutating::{
 };
 use crate::policies::params::ParamKinds;
 use crate::policies::source::{Hook, Policy, PolicySource};
-use crate::policies::{excluded, is_configuration};
+use crate::policies::{VALIDATION_BUDGET, configuration, excluded, is_configuration};
 use crate::webhook_metrics::{ConditionLabels, WebhookMetrics};
 
 const NAME: &str = "MutatingAdmissionPolicy";
@@ -51,6 +50,8 @@ pub(super) struct MutatingAdmissionPolicy {
 
 impl MutatingAdmissionPolicy {
     pub(super) fn new(cluster: &Cluster) -> Result<MutatingAdmissionPolicy, String> {
+        let configuration = cluster.configurations.of(NAME);
+        configuration::check(configuration, "MutatingAdmissionPolicyConfiguration", &cluster.features)?;
         let store = |resource| cluster.stores.get(resource).cloned();
         let stores =
             store(Resource::MutatingAdmissionPolicy).zip(store(Resource::MutatingAdmissionPolicyBinding));
