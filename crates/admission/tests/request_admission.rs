@@ -6,10 +6,9 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use bytes::Bytes;
 use pintle_admission::{
-    AdmissionStores, AdmissionType, Attributes, Chain, Clients, Cluster, Configurations, NoParams, Notes,
-    Observation, Observer, Operation, PLUGINS, Phase, Plugin, Request, RequestAdmission, RestMapper,
-    RestMapping, Result, StoredNamespaces, StoredObjects, StoredPriorityClasses, Target, TolerationSeconds,
-    WebhookMetrics,
+    AdmissionStores, AdmissionType, Attributes, Chain, Clients, Cluster, Configurations, NoKinds, NoParams,
+    Notes, Observation, Observer, Operation, PLUGINS, Phase, Plugin, Request, RequestAdmission, Result,
+    StoredNamespaces, StoredObjects, StoredPriorityClasses, Target, TolerationSeconds, WebhookMetrics,
 };
 use pintle_auth::authorizer::PrivilegedGroup;
 use pintle_cache::{Feed, Limits};
@@ -108,15 +107,6 @@ fn configurations() -> (Configurations, tempfile::NamedTempFile) {
     let entry = |plugin: &str, text: &str| (plugin.to_owned(), Bytes::from(text.to_owned()));
     let configurations = [entry("ImagePolicyWebhook", &images), entry("EventRateLimit", events)];
     (Configurations::new(configurations), kubeconfig)
-}
-
-struct NoKinds;
-
-#[async_trait]
-impl RestMapper for NoKinds {
-    async fn mapping(&self, _: &GroupVersionKind) -> Option<RestMapping> {
-        None
-    }
 }
 
 struct NoServices;

@@ -37,6 +37,10 @@ const LONGEST_ANNOTATION: usize = 10 * 1024;
 /// Evaluations of one policy. Each finds at least one new authorization check, and the budget allows only for a few.
 const MOST_RUNS: usize = 64;
 
+/// Bytes of JSON whose processing takes as long as an evaluation of an ordinary policy. Many policies or parameters are evaluated
+/// where they do not hold other requests up.
+const EVALUATION: usize = 512;
+
 const FAILURE_ANNOTATION: &str = "validation.policy.admission.k8s.io/validation_failure";
 
 pub(super) struct ValidatingAdmissionPolicy {
@@ -89,6 +93,7 @@ impl Plugin for ValidatingAdmissionPolicy {
         let Some(source) = &self.source else { return Ok(()) };
         let hooks = source.candidates(attributes.operation, attributes.target()).await;
         let hooks = hooks.map_err(|_| attributes.forbidden("not yet ready to handle request"))?;
+        pintle_work::aside(hooks.len().saturating_mul(EVALUATION)).await;
         let mut run = Run::new(self, attributes);
         for hook in &*hooks {
             run.apply(hook, source).await?;
@@ -192,6 +197,7 @@ impl<'r> Run<'r> {
             }
             let Some(versioned) = &versioned else { continue };
             let compiled = source.compiled(policy).await;
+            pintle_work::aside(collected.len().saturating_mul(EVALUATION)).await;
             let namespaces = self.plugin.namespaces.as_deref();
             self.inputs.load_namespace(self.attributes, namespaces, compiled.uses.namespace).await?;
             for params in &collected {

@@ -219,7 +219,8 @@ async fn the_default_plugins_of_the_reference_run_in_its_order() {
     assert_eq!(loaded(&server), DEFAULTS);
     assert_eq!(HANDLED.iter().map(|(name, _)| *name).collect::<Vec<_>>(), DEFAULTS, "in the same order");
     for (path, object) in registrations() {
-        let answer = server.admin().post(&format!("{REGISTRATION}/{path}"), &object.to_string()).await;
+        let (path, kind) = (format!("{REGISTRATION}/{path}"), [("content-type", "application/json")]);
+        let answer = server.admin().request(Method::POST, &path, &kind, object.to_string()).await;
         assert_eq!(answer.code, 201, "{path}: {answer:?}");
     }
 
