@@ -57,7 +57,7 @@ pub use policies::params::{NoParams, ParamKinds, ParamResource};
 pub use priority_classes::{PriorityClass, PriorityClassLister, StoredPriorityClasses};
 pub use reinvocation::Reinvocation;
 pub use request_admission::RequestAdmission;
-pub use rest_mapper::{RestMapper, RestMapping, maps_to};
+pub use rest_mapper::{NoKinds, RestMapper, RestMapping, maps_to};
 pub use webhook_metrics::WebhookMetrics;
 
 use pintle_meta::Status;

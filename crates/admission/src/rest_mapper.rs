@@ -17,6 +17,16 @@ pub trait RestMapper: Send + Sync + 'static {
     async fn mapping(&self, kind: &GroupVersionKind) -> Option<RestMapping>;
 }
 
+/// Knows no kinds.
+pub struct NoKinds;
+
+#[async_trait]
+impl RestMapper for NoKinds {
+    async fn mapping(&self, _: &GroupVersionKind) -> Option<RestMapping> {
+        None
+    }
+}
+
 /// Reports whether a kind stands for a resource of the kind `of`. As in the reference, the kind of its lists does too, and
 /// also the kind in lower case.
 pub fn maps_to(kind: &str, of: &str) -> bool {

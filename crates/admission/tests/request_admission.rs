@@ -6,15 +6,13 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use bytes::Bytes;
 use pintle_admission::{
-    AdmissionStores, AdmissionType, Attributes, Chain, Clients, Cluster, Configurations, NoParams, Notes,
-    Observation, Observer, Operation, PLUGINS, Phase, Plugin, Request, RequestAdmission, RestMapper,
-    RestMapping, Result, StoredNamespaces, StoredObjects, StoredPriorityClasses, Target, TolerationSeconds,
-    WebhookMetrics,
+    AdmissionStores, AdmissionType, Attributes, Chain, Clients, Cluster, Configurations, NoKinds, NoParams,
+    Notes, Observation, Observer, Operation, PLUGINS, Phase, Plugin, Request, RequestAdmission, Result,
+    StoredNamespaces, StoredObjects, StoredPriorityClasses, Target, TolerationSeconds, WebhookMetrics,
 };
 use pintle_auth::authorizer::PrivilegedGroup;
 use pintle_cache::{Feed, Limits};
 use pintle_features::Features;
-use pintle_flags::table::Effect;
 use pintle_meta::gvk::{GroupVersionKind, GroupVersionResource};
 use pintle_meta::{Reason, Value};
 use pintle_metrics::Registry;
@@ -110,15 +108,6 @@ fn configurations() -> (Configurations, tempfile::NamedTempFile) {
     let entry = |plugin: &str, text: &str| (plugin.to_owned(), Bytes::from(text.to_owned()));
     let configurations = [entry("ImagePolicyWebhook", &images), entry("EventRateLimit", events)];
     (Configurations::new(configurations), kubeconfig)
-}
-
-struct NoKinds;
-
-#[async_trait]
-impl RestMapper for NoKinds {
-    async fn mapping(&self, _: &GroupVersionKind) -> Option<RestMapping> {
-        None
-    }
 }
 
 struct NoServices;
@@ -363,10 +352,10 @@ async fn only_plugins_that_ran_are_measured() {
 #[tokio::test]
 async fn the_command_line_and_the_documentation_have_every_plugin() {
     let cluster = cluster(fixture().await.namespaces, 0);
-    let active = pintle_flags::ADMISSION_PLUGINS.iter().filter(|plugin| plugin.effect == Effect::Active);
-    let active: Vec<_> = active.map(|plugin| (plugin.name, plugin.on)).collect();
+    let known: Vec<_> =
+        pintle_flags::ADMISSION_PLUGINS.iter().map(|plugin| (plugin.name, plugin.on)).collect();
     let made: Vec<_> = PLUGINS.iter().map(|plugin| (plugin.name, plugin.on_by_default)).collect();
-    assert_eq!(made, active, "pintle_flags::ADMISSION_PLUGINS has the same, in the same order");
+    assert_eq!(made, known, "pintle_flags::ADMISSION_PLUGINS has the same, in the same order");
     let (configurations, _kubeconfig) = configurations();
     let cluster = Cluster { configurations, ..cluster };
     let chain = Chain::named(PLUGINS.iter().map(|plugin| plugin.name), &cluster).unwrap();
@@ -377,8 +366,7 @@ async fn the_command_line_and_the_documentation_have_every_plugin() {
     let documentation = include_str!("../../../docs/admission.md");
     for plugin in pintle_flags::ADMISSION_PLUGINS {
         let default = if plugin.on { "on" } else { "off" };
-        let is_there = if plugin.effect == Effect::Active { "yes" } else { "no" };
-        let row = format!("| `{}` | {default} | {is_there} |", plugin.name);
+        let row = format!("| `{}` | {default} |", plugin.name);
         assert!(documentation.contains(&row), "docs/admission.md has no row {row}");
     }
 }

@@ -71,9 +71,9 @@ fn run() -> anyhow::Result<()> {
     if arguments.measures("chain") {
         chain::measure(&runtime)?;
         authorization::measure()?;
-        policies::measure(&runtime)?;
     }
     if arguments.measures("admission") {
+        policies::measure(&runtime)?;
         runtime.block_on(admission::measure())?;
     }
     if arguments.measures("documents") {

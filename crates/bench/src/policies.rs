@@ -7,7 +7,7 @@ use anyhow::Context as _;
 use async_trait::async_trait;
 use bytes::Bytes;
 use pintle_admission::{
-    AdmissionStores, Attributes, Chain, Clients, Cluster, Configurations, Operation, ParamKinds,
+    AdmissionStores, Attributes, Chain, Clients, Cluster, Configurations, NoKinds, Operation, ParamKinds,
     ParamResource, Request, ServedVersions, StoredNamespaces, StoredObjects, StoredPriorityClasses, Target,
     TolerationSeconds, WebhookMetrics,
 };
@@ -136,6 +136,7 @@ impl Stored {
             configurations: Configurations::default(),
             manifests: None,
             priority_classes: Arc::new(StoredPriorityClasses::new(None)),
+            rest_mapper: Arc::new(NoKinds),
             param_kinds: Arc::new(ConfigMaps(params)),
             authorizer: Arc::new(AlwaysAllow),
             features: Features::default(),

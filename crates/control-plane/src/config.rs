@@ -20,7 +20,6 @@ use pintle_regex::Regex;
 use pintle_registry::StorePolicy;
 use pintle_resources::component_status::Component;
 use pintle_resources::service::PortRange;
-use pintle_resources::unenforced::Unenforced;
 use pintle_runtime::{Clock, Random, Spawner, Tasks};
 use pintle_server::filter::Handler;
 use pintle_server::handlers::{HealthCheck, Version};
@@ -115,8 +114,6 @@ pub struct ApiConfig {
     pub admission_configurations: Configurations,
     /// Reads the static manifests of admission plugins; without it, none can be configured.
     pub manifest_folders: Option<Arc<dyn ManifestFolders>>,
-    /// Admission plugins whose objects are stored without being enforced.
-    pub missing_plugins: Unenforced,
     pub toleration_seconds: TolerationSeconds,
     /// How long an event lives; zero for ever.
     pub event_ttl: Duration,
@@ -266,7 +263,6 @@ impl Default for ApiConfig {
             admission_plugins: default_admission_plugins(),
             admission_configurations: Configurations::default(),
             manifest_folders: None,
-            missing_plugins: Unenforced::default(),
             toleration_seconds: TolerationSeconds { not_ready: 300, unreachable: 300 },
             event_ttl: Duration::from_secs(60 * 60),
             allow_privileged: false,

@@ -327,7 +327,6 @@ fn settings(config: &Config) -> Settings {
         features: config.features,
         ipv6_first: config.network.is_ipv6_first(),
         allow_privileged: config.api.allow_privileged,
-        unenforced: config.api.missing_plugins,
         clock: config.clock.clone(),
         random: config.random.clone(),
     }

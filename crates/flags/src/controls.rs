@@ -2,11 +2,7 @@
 //! it would leave the administrator believing in a protection that is not there.
 
 use crate::Parsed;
-use crate::plugins::{self, ADMISSION_PLUGINS, AdmissionPlugin};
 use crate::table::{self, Effect};
-
-/// Flags that name admission plugins to switch on.
-const PLUGIN_LISTS: [&str; 2] = ["admission-control", "enable-admission-plugins"];
 
 impl Parsed {
     /// One sentence that names each control that the command line asks for and this version does not have, and what to do;
@@ -18,12 +14,7 @@ impl Parsed {
             }
             _ => None,
         });
-        let plugins = PLUGIN_LISTS.into_iter().flat_map(|flag| {
-            let missing = self.strings(flag).iter().filter_map(|name| plugins::find(name)).filter(is_missing);
-            missing.map(move |plugin| format!("the admission plugin {} (--{flag})", plugin.name))
-        });
-        let mut missing: Vec<String> = flags.chain(plugins).collect();
-        missing.dedup();
+        let missing: Vec<String> = flags.collect();
         if missing.is_empty() {
             return None;
         }
@@ -32,24 +23,12 @@ impl Parsed {
             "this version of Pintle does not have {missing}; remove it from the flags to start without it"
         ))
     }
-
-    /// The plugins that the reference runs by default, that were not switched off, and that this version does not have.
-    pub fn missing_plugins(&self) -> Vec<&'static str> {
-        let on: Vec<&str> = self.admission_plugins().collect();
-        let missing = ADMISSION_PLUGINS.iter().filter(is_missing).filter(|plugin| on.contains(&plugin.name));
-        missing.map(|plugin| plugin.name).collect()
-    }
-}
-
-fn is_missing(plugin: &&AdmissionPlugin) -> bool {
-    plugin.effect != Effect::Active
 }
 
 #[cfg(test)]
 mod tests {
     use std::ffi::OsString;
 
-    use super::*;
     use crate::{CommandLine, Error, Parsed, command_line};
 
     fn run(args: &[&str]) -> Result<Parsed, Error> {
@@ -89,17 +68,6 @@ mod tests {
     }
 
     #[test]
-    fn a_plugin_that_was_asked_for_and_is_not_there_is_named() {
-        for plugin in ADMISSION_PLUGINS.iter().filter(is_missing) {
-            for flag in PLUGIN_LISTS {
-                let named = format!("--{flag}={}", plugin.name);
-                let what = format!("the admission plugin {} (--{flag})", plugin.name);
-                assert_eq!(missing(&[&named]), Some(refusal(&what)));
-            }
-        }
-    }
-
-    #[test]
     fn flags_that_ask_for_no_control_are_not_refused() {
         assert_eq!(
             missing(&[
@@ -125,17 +93,5 @@ mod tests {
     fn unknown_plugins_are_refused_in_the_reference_s_words() {
         let error = run(&["--enable-admission-plugins=PodSecurity,Nope"]).unwrap_err().to_string();
         assert_eq!(error, "enable-admission-plugins plugin \"Nope\" is unknown");
-    }
-
-    #[test]
-    fn default_plugins_that_are_not_there_are_known_by_name() {
-        let absent = ADMISSION_PLUGINS.iter().filter(|plugin| plugin.on).filter(is_missing);
-        let absent: Vec<&str> = absent.map(|plugin| plugin.name).collect();
-        assert_eq!(run(&[]).unwrap().missing_plugins(), absent);
-        for name in &absent {
-            let fewer = run(&[&format!("--disable-admission-plugins={name}")]).unwrap().missing_plugins();
-            assert!(!fewer.contains(name) && fewer.len() == absent.len() - 1, "{fewer:?}");
-        }
-        assert_eq!(run(&["--admission-control=Priority"]).unwrap().missing_plugins(), Vec::<&str>::new());
     }
 }

@@ -1,7 +1,6 @@
 //! The admission plugins of the reference: their order, their defaults, and the flags that enable and disable them.
 
 use crate::Parsed;
-use crate::table::Effect;
 
 /// An admission plugin of the reference.
 #[derive(Clone, Copy, Debug)]
@@ -9,68 +8,59 @@ pub struct AdmissionPlugin {
     pub name: &'static str,
     /// Enabled by default.
     pub on: bool,
-    /// Whether Pintle implements it.
-    pub effect: Effect,
 }
 
 /// All plugins, in the order in which the chain calls them.
 pub const ADMISSION_PLUGINS: &[AdmissionPlugin] = &[
-    off("AlwaysAdmit").active(),
-    off("NamespaceAutoProvision").active(),
-    on("NamespaceLifecycle").active(),
-    off("NamespaceExists").active(),
-    off("LimitPodHardAntiAffinityTopology").active(),
-    on("LimitRanger").active(),
-    on("ServiceAccount").active(),
-    off("NodeRestriction").active(),
-    on("TaintNodesByCondition").active(),
-    off("AlwaysPullImages").active(),
-    off("ImagePolicyWebhook").active(),
-    on("PodSecurity").active(),
-    off("PodNodeSelector").active(),
-    on("Priority").active(),
-    on("DefaultTolerationSeconds").active(),
-    off("PodTolerationRestriction").active(),
-    off("EventRateLimit").active(),
-    off("ExtendedResourceToleration").active(),
-    on("DefaultStorageClass").active(),
-    on("StorageObjectInUseProtection").active(),
-    on("PodGroupProtection").active(),
-    off("OwnerReferencesPermissionEnforcement").active(),
-    on("PersistentVolumeClaimResize").active(),
-    on("RuntimeClass").active(),
-    on("CertificateApproval").active(),
-    on("CertificateSigning").active(),
-    on("ClusterTrustBundleAttest").active(),
-    on("CertificateSubjectRestriction").active(),
-    on("DefaultIngressClass").active(),
-    off("DenyServiceExternalIPs").active(),
-    on("PodTopologyLabels").active(),
-    on("PodGroupWorkloadExists").active(),
-    on("NodeDeclaredFeatureValidator").active(),
-    on("JobValidation").active(),
-    on("PodResizeValidator").active(),
-    on("MutatingAdmissionPolicy").active(),
-    on("MutatingAdmissionWebhook").active(),
-    on("ValidatingAdmissionPolicy").active(),
-    on("ValidatingAdmissionWebhook").active(),
-    on("ResourceQuota").active(),
-    off("AlwaysDeny").active(),
+    off("AlwaysAdmit"),
+    off("NamespaceAutoProvision"),
+    on("NamespaceLifecycle"),
+    off("NamespaceExists"),
+    off("LimitPodHardAntiAffinityTopology"),
+    on("LimitRanger"),
+    on("ServiceAccount"),
+    off("NodeRestriction"),
+    on("TaintNodesByCondition"),
+    off("AlwaysPullImages"),
+    off("ImagePolicyWebhook"),
+    on("PodSecurity"),
+    off("PodNodeSelector"),
+    on("Priority"),
+    on("DefaultTolerationSeconds"),
+    off("PodTolerationRestriction"),
+    off("EventRateLimit"),
+    off("ExtendedResourceToleration"),
+    on("DefaultStorageClass"),
+    on("StorageObjectInUseProtection"),
+    on("PodGroupProtection"),
+    off("OwnerReferencesPermissionEnforcement"),
+    on("PersistentVolumeClaimResize"),
+    on("RuntimeClass"),
+    on("CertificateApproval"),
+    on("CertificateSigning"),
+    on("ClusterTrustBundleAttest"),
+    on("CertificateSubjectRestriction"),
+    on("DefaultIngressClass"),
+    off("DenyServiceExternalIPs"),
+    on("PodTopologyLabels"),
+    on("PodGroupWorkloadExists"),
+    on("NodeDeclaredFeatureValidator"),
+    on("JobValidation"),
+    on("PodResizeValidator"),
+    on("MutatingAdmissionPolicy"),
+    on("MutatingAdmissionWebhook"),
+    on("ValidatingAdmissionPolicy"),
+    on("ValidatingAdmissionWebhook"),
+    on("ResourceQuota"),
+    off("AlwaysDeny"),
 ];
 
 const fn on(name: &'static str) -> AdmissionPlugin {
-    AdmissionPlugin { name, on: true, effect: Effect::NotYet }
+    AdmissionPlugin { name, on: true }
 }
 
 const fn off(name: &'static str) -> AdmissionPlugin {
-    AdmissionPlugin { name, on: false, effect: Effect::NotYet }
-}
-
-impl AdmissionPlugin {
-    const fn active(mut self) -> Self {
-        self.effect = Effect::Active;
-        self
-    }
+    AdmissionPlugin { name, on: false }
 }
 
 /// Returns the plugin of a name.

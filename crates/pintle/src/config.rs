@@ -14,7 +14,6 @@ use pintle_logging as logging;
 use pintle_outbound::ClientOptions;
 use pintle_outbound::egress::Selector;
 use pintle_regex::Regex;
-use pintle_resources::unenforced::Unenforced;
 use pintle_server::filter::Handler;
 use pintle_server::handlers::{HealthCheck, Privileged};
 
@@ -140,7 +139,6 @@ fn api(flags: &Parsed, options: &Options) -> anyhow::Result<ApiConfig> {
             plugins,
         )?,
         manifest_folders: Some(Arc::new(Folders)),
-        missing_plugins: Unenforced::plugins(&flags.missing_plugins()),
         toleration_seconds: options.api.toleration_seconds,
         event_ttl: options.api.event_ttl,
         allow_privileged: options.api.allow_privileged,

@@ -8,7 +8,6 @@ use pintle_control_plane::{Config, ControlPlane};
 use pintle_flags::Parsed;
 use pintle_logging as logging;
 use pintle_metrics::Registry;
-use pintle_resources::unenforced::Unenforced;
 use pintle_server::{raise_open_file_limit, systemd};
 
 use crate::certificates::Certificates;
@@ -33,16 +32,6 @@ pub(crate) fn run(flags: &Parsed) -> anyhow::Result<()> {
     }
     if let Some(missing) = flags.missing_controls() {
         bail!(missing);
-    }
-    let missing = flags.missing_plugins();
-    if !missing.is_empty() {
-        let missing = missing.join(",");
-        tracing::warn!(
-            "Admission plugins that are on by default and not in this version of Pintle: {missing}"
-        );
-    }
-    if let Some(sentence) = Unenforced::plugins(&flags.missing_plugins()).sentence() {
-        tracing::warn!("{sentence}");
     }
     let options = Options::from_flags(flags)?;
     service_accounts::check(&options.service_accounts)?;

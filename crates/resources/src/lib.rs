@@ -55,6 +55,4 @@ pub mod type_checking {
 }
 
 pub use self::core::{component_status, service};
-pub use self::framework::{
-    builtin, columns, conversion, defaults, field_labels, served, strategy, unenforced,
-};
+pub use self::framework::{builtin, columns, conversion, defaults, field_labels, served, strategy};

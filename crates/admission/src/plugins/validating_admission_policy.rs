@@ -11,22 +11,23 @@ use async_trait::async_trait;
 use pintle_auth::Authorizer;
 use pintle_codec::json;
 use pintle_meta::{Cause, Reason, Status, Value};
-use pintle_registry::{Context, Store};
+use pintle_registry::Store;
 use pintle_runtime::Clock;
 
 use crate::Result;
 use crate::attributes::{Attributes, Operation, Target, Versioned};
 use crate::chain::Cluster;
-use crate::expressions::{self, Checks, Inputs, RequestAuthorizer};
+use crate::expressions::Inputs;
 use crate::matching::{Match, NamespaceLabels};
 use crate::objects::Resource;
 use crate::plugin::{InitError, Plugin};
 use crate::policies::VALIDATION_BUDGET;
 use crate::policies::binding::Binding;
+use crate::policies::inputs::RequestInputs;
 use crate::policies::params::ParamKinds;
 use crate::policies::source::{Hook, Policy, PolicySource};
 use crate::policies::validating::{
-    Annotation, Decision, Enforcement, Evaluated, Metrics, ValidatingPolicy, Verdict, namespace_object,
+    Annotation, Decision, Enforcement, Evaluated, Metrics, ValidatingPolicy, Verdict,
 };
 use crate::webhook_metrics::{ConditionLabels, WebhookMetrics};
 
@@ -35,6 +36,10 @@ const LONGEST_ANNOTATION: usize = 10 * 1024;
 
 /// Evaluations of one policy. Each finds at least one new authorization check, and the budget allows only for a few.
 const MOST_RUNS: usize = 64;
+
+/// Bytes of JSON whose processing takes as long as an evaluation of an ordinary policy. Many policies or parameters are evaluated
+/// where they do not hold other requests up.
+const EVALUATION: usize = 512;
 
 const FAILURE_ANNOTATION: &str = "validation.policy.admission.k8s.io/validation_failure";
 
@@ -78,6 +83,7 @@ impl Plugin for ValidatingAdmissionPolicy {
         let source = &self.source;
         let hooks = source.candidates(attributes.operation, attributes.target()).await;
         let hooks = hooks.map_err(|_| attributes.forbidden("not yet ready to handle request"))?;
+        pintle_work::aside(hooks.len().saturating_mul(EVALUATION)).await;
         let mut run = Run::new(self, attributes);
         for hook in &*hooks {
             run.apply(hook, source).await?;
@@ -90,11 +96,7 @@ impl Plugin for ValidatingAdmissionPolicy {
 struct Run<'r> {
     plugin: &'r ValidatingAdmissionPolicy,
     attributes: &'r Attributes<'r>,
-    checks: Arc<Checks>,
-    authorizer: RequestAuthorizer,
-    /// The variable `request`, for each way in which policies saw it.
-    requests: Vec<(Match, Arc<Value>)>,
-    namespace: Option<Value>,
+    inputs: RequestInputs,
     /// The first denial.
     denial: Option<Box<Status>>,
 }
@@ -109,17 +111,8 @@ struct Denial<'d> {
 
 impl<'r> Run<'r> {
     fn new(plugin: &'r ValidatingAdmissionPolicy, attributes: &'r Attributes<'r>) -> Run<'r> {
-        let checks = Arc::new(Checks::new(attributes.request.user.clone(), plugin.authorizer.clone()));
-        let resource = expressions::request_resource(attributes);
-        Run {
-            plugin,
-            attributes,
-            authorizer: RequestAuthorizer { authorizer: checks.clone(), resource },
-            checks,
-            requests: Vec::new(),
-            namespace: None,
-            denial: None,
-        }
+        let inputs = RequestInputs::new(attributes, plugin.authorizer.clone());
+        Run { plugin, attributes, inputs, denial: None }
     }
 
     /// Applies a policy. Errors end the request.
@@ -194,7 +187,9 @@ impl<'r> Run<'r> {
             }
             let Some(versioned) = &versioned else { continue };
             let compiled = source.compiled(policy).await;
-            self.load_namespace(compiled.uses.namespace).await?;
+            pintle_work::aside(collected.len().saturating_mul(EVALUATION)).await;
+            let namespaces = self.plugin.namespaces.as_deref();
+            self.inputs.load_namespace(self.attributes, namespaces, compiled.uses.namespace).await?;
             for params in &collected {
                 let evaluated = self.evaluate(compiled, &found, versioned, params.as_deref()).await;
                 self.observe_conditions(policy, &evaluated);
@@ -217,36 +212,6 @@ impl<'r> Run<'r> {
         }
     }
 
-    /// Reads the namespace of the request if expressions use it. Errors if it does not exist, also if none uses it.
-    async fn load_namespace(&mut self, is_used: bool) -> Result<()> {
-        let (name, target) = (self.attributes.namespace(), self.attributes.target());
-        let is_namespace = target.is_namespace() && target.kind.version == "v1";
-        if name.is_empty() || is_namespace || self.namespace.is_some() {
-            return Ok(());
-        }
-        let missing = || Box::new(Status::not_found("", "namespaces", name));
-        let store = self.plugin.namespaces.as_ref().ok_or_else(missing)?;
-        let entry = store.cached_entry(&Context::default(), name).await;
-        let entry =
-            entry.map_err(|status| if status.reason == Reason::NotFound { missing() } else { status })?;
-        if is_used {
-            self.namespace = Some(namespace_object(&store.object(&entry)?));
-        }
-        Ok(())
-    }
-
-    fn request(&mut self, found: &Match, is_used: bool) -> Arc<Value> {
-        if !is_used {
-            return Arc::default();
-        }
-        if let Some((_, request)) = self.requests.iter().find(|(known, _)| known == found) {
-            return request.clone();
-        }
-        let request = Arc::new(expressions::request(self.attributes, &found.kind, &found.resource));
-        self.requests.push((found.clone(), request.clone()));
-        request
-    }
-
     async fn evaluate(
         &mut self,
         policy: &ValidatingPolicy,
@@ -255,25 +220,29 @@ impl<'r> Run<'r> {
         params: Option<&Value>,
     ) -> Evaluated {
         let uses = policy.uses;
-        let request = self.request(found, uses.request);
+        let request = self.inputs.request(self.attributes, found, uses.request);
         // Match conditions see the resource of the request, and no namespace.
         let resource = self.attributes.target().resource.clone();
         let own = Match { resource, kind: found.kind.clone() };
-        let own_request = if own == *found { request.clone() } else { self.request(&own, uses.request) };
+        let own_request = if own == *found {
+            request.clone()
+        } else {
+            self.inputs.request(self.attributes, &own, uses.request)
+        };
         let inputs = Inputs {
             object: versioned.object(),
             old_object: versioned.old_object(),
             params,
             request: &request,
-            namespace: self.namespace.as_ref(),
-            authorizer: Some(&self.authorizer),
+            namespace: self.inputs.namespace.as_ref(),
+            authorizer: Some(&self.inputs.authorizer),
         };
         let conditions = Inputs { request: &own_request, namespace: None, ..inputs };
         let mut evaluated = Evaluated::default();
         for _ in 0..MOST_RUNS {
             let evaluate = || policy.evaluate(&conditions, &inputs, VALIDATION_BUDGET);
             evaluated = pintle_work::run(evaluate).await;
-            if !uses.authorizer || !self.checks.decide_pending().await {
+            if !uses.authorizer || !self.inputs.checks.decide_pending().await {
                 break;
             }
         }

@@ -154,7 +154,14 @@ impl ParamRef {
         if entries.is_empty() && self.denies_absence {
             return Err("no params found for policy binding with `Deny` parameterNotFoundAction".to_owned());
         }
-        entries.iter().map(|entry| self.decoded(resource, entry)).collect()
+        let decode = || {
+            let decoded = |entry: &Arc<Entry>| {
+                pintle_work::check();
+                self.decoded(resource, entry)
+            };
+            entries.iter().map(decoded).collect()
+        };
+        pintle_work::run(decode).await
     }
 
     fn decoded(&self, resource: &ParamResource, entry: &Entry) -> Result<Arc<Value>, String> {

@@ -25,6 +25,9 @@ use crate::matching::{Candidates, Predicate};
 use crate::objects::Resource;
 use crate::plugin::InitError;
 
+/// Bytes of JSON whose processing takes as long as compiling a byte of an expression.
+const COMPILED_BYTE: usize = 32;
+
 /// Delay after which loading the policies is tried again.
 const RETRY: Duration = Duration::from_secs(1);
 
@@ -73,6 +76,16 @@ impl<C: Compiled> Policy<C> {
             spec,
             compiled: OnceLock::new(),
         }
+    }
+
+    /// Returns the size of all expressions.
+    fn text_size(&self) -> usize {
+        let lists = ["variables", "matchConditions", "validations", "auditAnnotations"];
+        let items = lists.iter().flat_map(|list| self.spec.items_at(&[list]));
+        let texts = items.flat_map(|item| {
+            ["expression", "messageExpression", "valueExpression"].map(|field| item.text_at(&[field]).len())
+        });
+        texts.sum()
     }
 
     fn may_match(&self, operation: Operation, target: &Target) -> bool {
@@ -292,6 +305,7 @@ impl<C: Compiled> PolicySource<C> {
         if let Some(compiled) = policy.compiled.get() {
             return compiled;
         }
+        pintle_work::aside(policy.text_size().saturating_mul(COMPILED_BYTE)).await;
         let compiled = pintle_work::run(|| policy.compile(&self.compiler)).await;
         policy.compiled.get_or_init(|| compiled)
     }

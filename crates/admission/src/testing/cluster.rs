@@ -8,7 +8,6 @@ use bytes::Bytes;
 use pintle_auth::authorizer::AlwaysAllow;
 use pintle_cache::{Feed, Limits};
 use pintle_features::Features;
-use pintle_meta::gvk::GroupVersionKind;
 use pintle_meta::quote;
 use pintle_metrics::Registry;
 use pintle_outbound::services::{Address, Resolver};
@@ -23,7 +22,7 @@ use crate::namespaces::StoredNamespaces;
 use crate::objects::{AdmissionStores, Resource, StoredObjects};
 use crate::policies::params::NoParams;
 use crate::priority_classes::StoredPriorityClasses;
-use crate::rest_mapper::{RestMapper, RestMapping};
+use crate::rest_mapper::NoKinds;
 use crate::webhook_metrics::WebhookMetrics;
 
 /// Stores whose objects are untyped, and a [`Cluster`] that reads them.
@@ -51,15 +50,6 @@ struct NoServices;
 impl Resolver for NoServices {
     async fn resolve(&self, _: &str, name: &str, _: u16) -> Result<Address, String> {
         Err(format!("service {} not found", quote(name)))
-    }
-}
-
-struct NoKinds;
-
-#[async_trait]
-impl RestMapper for NoKinds {
-    async fn mapping(&self, _: &GroupVersionKind) -> Option<RestMapping> {
-        None
     }
 }
 

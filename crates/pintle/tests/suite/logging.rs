@@ -53,20 +53,6 @@ async fn flags_without_effect_are_named_once() {
 }
 
 #[tokio::test]
-async fn default_plugins_that_are_not_there_are_named_in_one_line() {
-    let server = Launch::new().arg("--disable-admission-plugins=MutatingAdmissionPolicy").start().await;
-    let log = server.stderr();
-    let lines: Vec<&str> = log.lines().filter(|line| line.contains("MutatingAdmissionPolicy")).collect();
-    assert_eq!(lines.len(), 1, "{log}");
-    let expect = "Admission plugins that are on by default and not in this version of Pintle: MutatingAdmissionWebhook,";
-    assert!(lines[0].contains(expect), "{log}");
-    assert!(
-        !lines[0].contains("MutatingAdmissionPolicy") && !lines[0].contains("NamespaceLifecycle"),
-        "{log}"
-    );
-}
-
-#[tokio::test]
 async fn tokens_and_keys_stay_out_of_the_log_at_any_verbosity() {
     // The harness looks for every token and key in what each server writes; here they are all used, with all lines on.
     let server = Launch::new().tokens().secret("wrong-token-x9").args(&["-v=10"]).start().await;

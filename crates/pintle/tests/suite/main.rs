@@ -68,7 +68,6 @@ mod static_manifests;
 mod storage_versions;
 mod stored_objects;
 mod tls;
-mod unenforced;
 mod validating_policies;
 mod watch_cache;
 mod webhooks;

@@ -13,5 +13,4 @@ pub(crate) mod review;
 pub(crate) mod semantic;
 pub mod served;
 pub mod strategy;
-pub mod unenforced;
 pub(crate) mod validation;

@@ -25,7 +25,6 @@ use pintle_registry::Strategy;
 use pintle_runtime::{Clock, Random};
 
 use crate::framework::defaults;
-use crate::framework::unenforced::Unenforced;
 
 pub(crate) use self::rules::{Entry, MetadataCheck, MetadataRecheck, Rules, find};
 
@@ -42,8 +41,6 @@ pub struct Settings {
     pub ipv6_first: bool,
     /// Whether containers may be privileged (`--allow-privileged`).
     pub allow_privileged: bool,
-    /// Resources whose objects are stored and not acted on.
-    pub unenforced: Unenforced,
 }
 
 impl Settings {
@@ -68,7 +65,6 @@ impl Default for Settings {
             features: Features::default(),
             ipv6_first: false,
             allow_privileged: false,
-            unenforced: Unenforced::default(),
         }
     }
 }

@@ -235,8 +235,7 @@ impl Rules {
 pub(crate) fn find(table: &[Entry], name: &str, settings: &Settings) -> Option<Arc<dyn Strategy>> {
     let entry = table.iter().find(|entry| entry.name == name)?;
     let of = pintle_schema::find(entry.kind)?;
-    let unenforced = settings.unenforced.concerns(name).then_some(entry.name);
-    Some(Arc::new(Tabled { of, rules: entry.rules, settings: settings.clone(), unenforced }))
+    Some(Arc::new(Tabled { of, rules: entry.rules, settings: settings.clone() }))
 }
 
 /// A finalizer's name has a domain, unless it is one of Kubernetes' own.
@@ -275,15 +274,11 @@ struct Tabled {
     of: &'static Type,
     rules: Rules,
     settings: Settings,
-    /// Its name, where objects of the resource are not acted on.
-    unenforced: Option<&'static str>,
 }
 
 impl Tabled {
     fn warnings(&self, object: &Value, old: Option<&Value>) -> Vec<String> {
-        let mut warnings = (self.rules.warnings)(&self.settings, object, old);
-        warnings.extend(self.unenforced.and_then(|name| self.settings.unenforced.warning(name)));
-        warnings
+        (self.rules.warnings)(&self.settings, object, old)
     }
 
     fn walk(&self, context: &Context, validate: Validate, object: &Value, old: Option<&Value>) -> Vec<Error> {
