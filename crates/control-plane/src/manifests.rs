@@ -31,8 +31,13 @@ const RESOURCES: [&str; 6] = [
 
 /// Decodes and validates manifests.
 pub(crate) struct Manifests {
-    /// Version v1 of each kind, and its rules.
-    kinds: HashMap<String, (Arc<dyn Served>, Arc<dyn Strategy>)>,
+    kinds: HashMap<String, Kind>,
+}
+
+/// Version v1 of a kind.
+struct Kind {
+    served: Arc<dyn Served>,
+    rules: Arc<dyn Strategy>,
 }
 
 impl Manifests {
@@ -43,7 +48,7 @@ impl Manifests {
         let kind = |name: &str| {
             let served = stores.served(GROUP, "v1", name)?;
             let rules = strategy::of(GROUP, name, &settings)?;
-            Some((served.kind().kind.clone(), (served, rules)))
+            Some((served.kind().kind.clone(), Kind { served, rules }))
         };
         Manifests { kinds: RESOURCES.into_iter().filter_map(kind).collect() }
     }
@@ -71,7 +76,8 @@ impl ManifestDecoder for Manifests {
     }
 
     fn complete(&self, kind: &str, object: Value) -> Result<Value, String> {
-        let (served, rules) = self.kinds.get(kind).ok_or_else(|| format!("{} is not served", quote(kind)))?;
+        let Kind { served, rules } =
+            self.kinds.get(kind).ok_or_else(|| format!("{} is not served", quote(kind)))?;
         let stored = served.to_stored(object).map_err(|status| status.message)?;
         let errors = rules.validate(&Context::default(), &stored);
         if errors.is_empty() { Ok(stored) } else { Err(aggregate(&errors)) }
@@ -117,4 +123,44 @@ fn items(text: &[u8]) -> Result<(Vec<Bytes>, Vec<String>), String> {
     };
     let item = |item: &Value| Bytes::copy_from_slice(item.as_raw().unwrap_or_default());
     Ok((items.iter().map(item).collect(), unknown))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_is_opened_strictly() {
+        let opened = |text: &str| {
+            let (items, unknown) = items(text.as_bytes())?;
+            let items = items.iter().map(|item| String::from_utf8_lossy(item).into_owned()).collect();
+            Ok::<(Vec<String>, Vec<String>), String>((items, unknown))
+        };
+        let list = r#"{"kind":"List","apiVersion":"v1","metadata":{},"items":[{"kind": "A"},null]}"#;
+        assert_eq!(opened(list), Ok((vec![r#"{"kind": "A"}"#.to_owned(), String::new()], Vec::new())));
+        assert_eq!(opened(r#"{"kind":"List"}"#), Ok((Vec::new(), Vec::new())));
+        let unknown = opened(r#"{"kind":"List","item":[]}"#);
+        assert_eq!(unknown, Ok((Vec::new(), vec!["unknown field \"item\"".to_owned()])));
+        assert!(opened(r#"{"kind":"List","items":{}}"#).is_err());
+    }
+
+    #[test]
+    fn only_kinds_of_the_group_and_lists_are_known() {
+        let check = |version: &str, kind: &str| {
+            let kind = GroupVersionKind::from_api_version(version, kind);
+            check_kind(&kind, b"text", "loader.go:1").err()
+        };
+        for (version, kind) in [
+            ("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration"),
+            ("admissionregistration.k8s.io/v1", "ValidatingWebhookConfigurationList"),
+            ("admissionregistration.k8s.io/v1beta1", "ValidatingAdmissionPolicy"),
+            ("v1", "List"),
+        ] {
+            assert_eq!(check(version, kind), None, "{version} {kind}");
+        }
+        let unknown = "no kind \"Pod\" is registered for version \"v1\" in scheme \"loader.go:1\"";
+        assert_eq!(check("v1", "Pod").as_deref(), Some(unknown));
+        assert_eq!(check("v1", "").as_deref(), Some("Object 'Kind' is missing in 'text'"));
+        assert_eq!(check("", "List").as_deref(), Some("Object 'apiVersion' is missing in 'text'"));
+    }
 }
