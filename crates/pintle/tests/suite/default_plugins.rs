@@ -162,7 +162,8 @@ fn registrations() -> Vec<(&'static str, Value)> {
         "clientConfig": {"url": "https://127.0.0.1:1/"}, "rules": [rule],
     });
     let constraints = json!({"resourceRules": [rule]});
-    let patch = json!({"patchType": "JSONPatch", "jsonPatch": {"expression": "[]"}});
+    let labels = "[JSONPatch{op: 'add', path: '/metadata/labels', value: {'a': 'b'}}]";
+    let patch = json!({"patchType": "JSONPatch", "jsonPatch": {"expression": labels}});
     vec![
         ("mutatingwebhookconfigurations", json!({"metadata": named, "webhooks": [hook]})),
         ("validatingwebhookconfigurations", json!({"metadata": named, "webhooks": [hook]})),
