@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use pintle_cel::{
     AdmissionVariables, Environment, Nesting, Program, Record, Type, admission, no_variables, variable_type,
 };
+use pintle_meta::Value;
 
 /// The deepest nesting of an expression with the variables that it reads, and those that these read. One expression alone can
 /// be this deep; evaluation of more would need a larger stack than threads have.
@@ -197,6 +198,22 @@ pub(crate) struct PolicyCompiler<'c> {
 }
 
 impl<'c> PolicyCompiler<'c> {
+    /// Begins with the variables and match conditions of a policy of either kind. Returns the conditions.
+    pub(crate) fn of_policy(
+        policy: &Value,
+        compiler: &'c Compiler,
+    ) -> (PolicyCompiler<'c>, Vec<Arc<Expression>>) {
+        let mut compiler = PolicyCompiler::new(compiler, policy.at(&["spec", "paramKind"]).is_some());
+        for variable in policy.items_at(&["spec", "variables"]) {
+            compiler.variable(variable.text_at(&["name"]), variable.text_at(&["expression"]));
+        }
+        let conditions = policy.items_at(&["spec", "matchConditions"]).iter();
+        let conditions = conditions
+            .map(|condition| compiler.expression(condition.text_at(&["expression"]), Wanted::Bool, true))
+            .collect();
+        (compiler, conditions)
+    }
+
     pub(crate) fn new(compiler: &'c Compiler, has_params: bool) -> PolicyCompiler<'c> {
         PolicyCompiler {
             compiler,

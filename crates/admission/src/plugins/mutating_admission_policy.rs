@@ -7,29 +7,24 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use pintle_auth::Authorizer;
 use pintle_meta::gvk::GroupVersionKind;
 use pintle_meta::{Cause, Reason, Status, Value, quote};
-use pintle_registry::Store;
-use pintle_runtime::{Clock, Stopwatch};
+use pintle_runtime::Stopwatch;
 
 use crate::Result;
 use crate::attributes::{Attributes, Operation, Target, Versioned};
 use crate::chain::Cluster;
 use crate::expressions::Inputs;
-use crate::matching::{Match, NamespaceLabels};
-use crate::objects::Resource;
+use crate::matching::Match;
 use crate::plugin::{InitError, Plugin};
 use crate::policies::VALIDATION_BUDGET;
 use crate::policies::binding::Binding;
-use crate::policies::conditions::ConditionsRun;
+use crate::policies::environment::PolicyEnvironment;
 use crate::policies::inputs::RequestInputs;
 use crate::policies::mutating::{
     ErrorType, Failure, InvocationKey, Metrics, MutatedObject, MutatingPolicy, Record,
 };
-use crate::policies::params::ParamKinds;
 use crate::policies::source::{Hook, Policy, PolicySource};
-use crate::webhook_metrics::{ConditionLabels, WebhookMetrics};
 
 const NAME: &str = "MutatingAdmissionPolicy";
 
@@ -37,27 +32,15 @@ const NAME: &str = "MutatingAdmissionPolicy";
 const MOST_RUNS: usize = 64;
 
 pub(super) struct MutatingAdmissionPolicy {
-    source: Arc<PolicySource<MutatingPolicy>>,
-    params: Arc<dyn ParamKinds>,
-    namespaces: Option<Arc<Store>>,
-    namespace_labels: NamespaceLabels,
-    authorizer: Arc<dyn Authorizer>,
+    environment: PolicyEnvironment<MutatingPolicy>,
     metrics: Metrics,
-    condition_metrics: Arc<WebhookMetrics>,
-    clock: Clock,
 }
 
 impl MutatingAdmissionPolicy {
     pub(super) fn new(cluster: &Cluster) -> Result<MutatingAdmissionPolicy, InitError> {
         Ok(MutatingAdmissionPolicy {
-            source: PolicySource::start(cluster)?,
-            params: cluster.param_kinds.clone(),
-            namespaces: cluster.stores.get(Resource::Namespace).cloned(),
-            namespace_labels: NamespaceLabels::new(&cluster.stores),
-            authorizer: cluster.authorizer.clone(),
+            environment: PolicyEnvironment::new(cluster)?,
             metrics: Metrics::new(&cluster.metrics).map_err(|error| error.to_string())?,
-            condition_metrics: cluster.webhook_metrics.clone(),
-            clock: cluster.clock.clone(),
         })
     }
 }
@@ -70,11 +53,11 @@ impl Plugin for MutatingAdmissionPolicy {
 
     fn admits(&self, operation: Operation, target: &Target) -> bool {
         // A deletion has no object that could be changed.
-        operation != Operation::Delete && self.source.has_candidates(operation, target)
+        operation != Operation::Delete && self.environment.source.has_candidates(operation, target)
     }
 
     async fn admit(&self, attributes: &mut Attributes<'_>) -> Result<()> {
-        let source = &self.source;
+        let source = &self.environment.source;
         let hooks = source.candidates(attributes.operation, attributes.target()).await;
         let hooks = hooks.map_err(|_| attributes.forbidden("not yet ready to handle request"))?;
         let mut collected = Collected { plugin: self, invocations: Vec::new(), errors: Errors::default() };
@@ -83,7 +66,7 @@ impl Plugin for MutatingAdmissionPolicy {
         }
         let Collected { invocations, mut errors, .. } = collected;
         if !invocations.is_empty() {
-            let inputs = RequestInputs::new(attributes, self.authorizer.clone());
+            let inputs = RequestInputs::new(attributes, self.environment.authorizer.clone());
             let mut run = Run { plugin: self, source, attributes, inputs, errors, is_applied: false };
             let result = run.invoke_all(&invocations).await;
             errors = run.errors;
@@ -160,28 +143,18 @@ struct Collected<'r> {
 impl Collected<'_> {
     /// Adds the invocations of a policy.
     async fn add(&mut self, hook: &Arc<Hook<MutatingPolicy>>, attributes: &Attributes<'_>) {
-        let (policy, plugin) = (&*hook.policy, self.plugin);
-        let found = match &policy.predicate {
-            Ok(predicate) => {
-                let found = predicate.find(attributes, &plugin.namespace_labels).await;
-                found.map_err(|status| status.message)
-            }
-            Err(why) => Err(why.clone()),
-        };
-        let found = match found {
+        let (policy, environment) = (&*hook.policy, &self.plugin.environment);
+        let found = match environment.find(&policy.predicate, attributes).await {
             Ok(Some(found)) => found,
             Ok(None) => return,
             Err(why) => return self.errors.add_configuration(policy, None, &why),
         };
-        let resource = match &policy.param_kind {
-            Some(kind) => match kind.resource(&*plugin.params).await {
-                Ok(resource) => Some((kind, resource)),
-                Err(why) => return self.errors.add_configuration(policy, None, &why),
-            },
-            None => None,
+        let resource = match environment.param_resource(policy).await {
+            Ok(resource) => resource,
+            Err(why) => return self.errors.add_configuration(policy, None, &why),
         };
         for binding in &hook.bindings {
-            match self.matches(binding, attributes).await {
+            match environment.applies(binding, attributes).await {
                 Ok(true) => {}
                 Ok(false) => continue,
                 Err(why) => {
@@ -193,15 +166,8 @@ impl Collected<'_> {
                 self.errors.add_configuration(policy, None, &status.message);
                 continue;
             }
-            let params = match (&resource, &binding.param_ref) {
-                (Some((kind, resource)), Some(reference)) => {
-                    let params =
-                        reference.collect(kind, resource, attributes.namespace(), &plugin.clock).await;
-                    params.map(|params| params.into_iter().map(Some).collect())
-                }
-                _ => Ok(vec![None]),
-            };
-            let params: Vec<Option<Arc<Value>>> = match params {
+            let params = environment.params(resource.as_ref(), binding, attributes.namespace()).await;
+            let params = match params {
                 Ok(params) => params,
                 Err(why) => {
                     self.errors.add_configuration(policy, Some(binding), &why);
@@ -215,17 +181,6 @@ impl Collected<'_> {
                 param,
                 found: found.clone(),
             }));
-        }
-    }
-
-    async fn matches(&self, binding: &Binding, attributes: &Attributes<'_>) -> Result<bool, String> {
-        match &binding.predicate {
-            None => Ok(true),
-            Some(Err(why)) => Err(why.clone()),
-            Some(Ok(predicate)) => {
-                let found = predicate.find(attributes, &self.plugin.namespace_labels).await;
-                found.map(|found| found.is_some()).map_err(|status| status.message)
-            }
         }
     }
 }
@@ -256,7 +211,7 @@ impl Run<'_, '_> {
         for invocation in invocations {
             uses_namespace |= self.source.compiled(&invocation.hook.policy).await.uses.namespace;
         }
-        let namespaces = self.plugin.namespaces.as_deref();
+        let namespaces = self.plugin.environment.namespaces.as_deref();
         self.inputs.load_namespace(self.attributes, namespaces, uses_namespace).await?;
         for invocation in invocations {
             self.invoke(invocation).await?;
@@ -335,20 +290,8 @@ impl Run<'_, '_> {
             matched = pintle_work::run(|| policy.matches(&inputs)).await;
         }
         let (run, matched) = matched;
-        self.observe_conditions(&invocation.hook.policy, run);
+        self.plugin.environment.observe_conditions(&invocation.hook.policy, run, self.attributes);
         Ok(matched)
-    }
-
-    fn observe_conditions(&self, policy: &Policy<MutatingPolicy>, run: ConditionsRun) {
-        // The reference counts them among those of validating policies.
-        let labels = ConditionLabels { name: &policy.name, kind: "policy", admission: "validate" };
-        let (metrics, operation) = (&self.plugin.condition_metrics, self.attributes.operation);
-        for _ in 0..run.failures {
-            metrics.condition_failed(labels, operation);
-        }
-        if let Some(elapsed) = run.not_matched_after {
-            metrics.conditions_evaluated(labels, operation, elapsed);
-        }
     }
 
     /// Applies one mutation of a policy to the object.

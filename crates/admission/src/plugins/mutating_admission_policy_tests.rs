@@ -4,8 +4,11 @@ use pintle_auth::User;
 use pintle_auth::authorizer::Verdict;
 use pintle_meta::Object;
 
+use pintle_auth::Authorizer;
+
 use super::*;
 use crate::chain::Chain;
+use crate::objects::Resource;
 use crate::testing::{Case, Outcome, TestCluster, TestVersions, create, target, text, update};
 
 const CONSTRAINTS: &str = r#""matchConstraints":{"namespaceSelector":{},"objectSelector":{},"matchPolicy":"Exact","resourceRules":[{"apiGroups":[""],"apiVersions":["v1"],"operations":["CREATE","UPDATE","CONNECT"],"resources":["pods"]}]}"#;
@@ -347,7 +350,7 @@ async fn policies_do_not_change_policies_and_reviews() {
         ("mutatingwebhookconfigurations.admissionregistration.k8s.io", true),
         ("subjectaccessreviews.authorization.k8s.io", false),
     ] {
-        policies.plugin.source.candidates(Operation::Create, &target(resource)).await.unwrap();
+        policies.plugin.environment.source.candidates(Operation::Create, &target(resource)).await.unwrap();
         assert_eq!(policies.plugin.admits(Operation::Create, &target(resource)), is_handled, "{resource}");
     }
     let changed = update("pods").in_namespace("n").json("{}").old_json("{}");

@@ -4,32 +4,26 @@
 //! evaluated. Everything is evaluated, also after a denial, since audit annotations and warnings count; the first denial is the
 //! answer. Policies and bindings are applied by name.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use pintle_auth::Authorizer;
 use pintle_codec::json;
 use pintle_meta::{Cause, Reason, Status, Value};
-use pintle_registry::Store;
-use pintle_runtime::Clock;
 
 use crate::Result;
 use crate::attributes::{Attributes, Operation, Target, Versioned};
 use crate::chain::Cluster;
 use crate::expressions::Inputs;
-use crate::matching::{Match, NamespaceLabels};
-use crate::objects::Resource;
+use crate::matching::Match;
 use crate::plugin::{InitError, Plugin};
 use crate::policies::VALIDATION_BUDGET;
 use crate::policies::binding::Binding;
+use crate::policies::environment::PolicyEnvironment;
 use crate::policies::inputs::RequestInputs;
-use crate::policies::params::ParamKinds;
 use crate::policies::source::{Hook, Policy, PolicySource};
 use crate::policies::validating::{
     Annotation, Decision, Enforcement, Evaluated, Metrics, ValidatingPolicy, Verdict,
 };
-use crate::webhook_metrics::{ConditionLabels, WebhookMetrics};
 
 /// Longer values of audit annotations are cut.
 const LONGEST_ANNOTATION: usize = 10 * 1024;
@@ -44,27 +38,15 @@ const EVALUATION: usize = 512;
 const FAILURE_ANNOTATION: &str = "validation.policy.admission.k8s.io/validation_failure";
 
 pub(super) struct ValidatingAdmissionPolicy {
-    source: Arc<PolicySource<ValidatingPolicy>>,
-    params: Arc<dyn ParamKinds>,
-    namespaces: Option<Arc<Store>>,
-    namespace_labels: NamespaceLabels,
-    authorizer: Arc<dyn Authorizer>,
+    environment: PolicyEnvironment<ValidatingPolicy>,
     metrics: Metrics,
-    condition_metrics: Arc<WebhookMetrics>,
-    clock: Clock,
 }
 
 impl ValidatingAdmissionPolicy {
     pub(super) fn new(cluster: &Cluster) -> Result<ValidatingAdmissionPolicy, InitError> {
         Ok(ValidatingAdmissionPolicy {
-            source: PolicySource::start(cluster)?,
-            params: cluster.param_kinds.clone(),
-            namespaces: cluster.stores.get(Resource::Namespace).cloned(),
-            namespace_labels: NamespaceLabels::new(&cluster.stores),
-            authorizer: cluster.authorizer.clone(),
+            environment: PolicyEnvironment::new(cluster)?,
             metrics: Metrics::new(&cluster.metrics).map_err(|error| error.to_string())?,
-            condition_metrics: cluster.webhook_metrics.clone(),
-            clock: cluster.clock.clone(),
         })
     }
 }
@@ -76,11 +58,11 @@ impl Plugin for ValidatingAdmissionPolicy {
     }
 
     fn validates(&self, operation: Operation, target: &Target) -> bool {
-        self.source.has_candidates(operation, target)
+        self.environment.source.has_candidates(operation, target)
     }
 
     async fn validate(&self, attributes: &Attributes<'_>) -> Result<()> {
-        let source = &self.source;
+        let source = &self.environment.source;
         let hooks = source.candidates(attributes.operation, attributes.target()).await;
         let hooks = hooks.map_err(|_| attributes.forbidden("not yet ready to handle request"))?;
         pintle_work::aside(hooks.len().saturating_mul(EVALUATION)).await;
@@ -111,7 +93,7 @@ struct Denial<'d> {
 
 impl<'r> Run<'r> {
     fn new(plugin: &'r ValidatingAdmissionPolicy, attributes: &'r Attributes<'r>) -> Run<'r> {
-        let inputs = RequestInputs::new(attributes, plugin.authorizer.clone());
+        let inputs = RequestInputs::new(attributes, plugin.environment.authorizer.clone());
         Run { plugin, attributes, inputs, denial: None }
     }
 
@@ -122,12 +104,8 @@ impl<'r> Run<'r> {
         source: &PolicySource<ValidatingPolicy>,
     ) -> Result<()> {
         let policy = &*hook.policy;
-        let labels = &self.plugin.namespace_labels;
-        let found = match &policy.predicate {
-            Ok(predicate) => predicate.find(self.attributes, labels).await.map_err(|status| status.message),
-            Err(why) => Err(why.clone()),
-        };
-        let found = match found {
+        let environment = &self.plugin.environment;
+        let found = match environment.find(&policy.predicate, self.attributes).await {
             Ok(Some(found)) => found,
             Ok(None) => return Ok(()),
             Err(why) => {
@@ -135,20 +113,17 @@ impl<'r> Run<'r> {
                 return Ok(());
             }
         };
-        let params = match &policy.param_kind {
-            Some(kind) => match kind.resource(&*self.plugin.params).await {
-                Ok(resource) => Some((kind, resource)),
-                Err(why) => {
-                    self.misconfigured(policy, None, &why);
-                    return Ok(());
-                }
-            },
-            None => None,
+        let params = match environment.param_resource(policy).await {
+            Ok(params) => params,
+            Err(why) => {
+                self.misconfigured(policy, None, &why);
+                return Ok(());
+            }
         };
         let mut annotations = Annotations::default();
         let mut versioned = None;
         for binding in &hook.bindings {
-            match self.matches(binding).await {
+            match environment.applies(binding, self.attributes).await {
                 Ok(true) => {}
                 Ok(false) => continue,
                 Err(why) => {
@@ -156,15 +131,8 @@ impl<'r> Run<'r> {
                     continue;
                 }
             }
-            let (namespace, clock) = (self.attributes.namespace(), &self.plugin.clock);
-            let collected = match (&params, &binding.param_ref) {
-                (Some((kind, resource)), Some(reference)) => {
-                    let collected = reference.collect(kind, resource, namespace, clock).await;
-                    collected.map(|found| found.into_iter().map(Some).collect())
-                }
-                _ => Ok(vec![None]),
-            };
-            let collected: Vec<Option<Arc<Value>>> = match collected {
+            let collected = environment.params(params.as_ref(), binding, self.attributes.namespace()).await;
+            let collected = match collected {
                 Ok(collected) => collected,
                 Err(why) => {
                     self.misconfigured(policy, Some(binding), &why);
@@ -188,28 +156,19 @@ impl<'r> Run<'r> {
             let Some(versioned) = &versioned else { continue };
             let compiled = source.compiled(policy).await;
             pintle_work::aside(collected.len().saturating_mul(EVALUATION)).await;
-            let namespaces = self.plugin.namespaces.as_deref();
+            let namespaces = self.plugin.environment.namespaces.as_deref();
             self.inputs.load_namespace(self.attributes, namespaces, compiled.uses.namespace).await?;
             for params in &collected {
                 let evaluated = self.evaluate(compiled, &found, versioned, params.as_deref()).await;
-                self.observe_conditions(policy, &evaluated);
+                if let Some(run) = evaluated.conditions {
+                    environment.observe_conditions(policy, run, self.attributes);
+                }
                 self.enforce(policy, binding, evaluated.decisions);
                 self.annotate(policy, binding, evaluated.annotations, &mut annotations);
             }
         }
         annotations.publish(&policy.name, self.attributes);
         Ok(())
-    }
-
-    async fn matches(&self, binding: &Binding) -> Result<bool, String> {
-        match &binding.predicate {
-            None => Ok(true),
-            Some(Err(why)) => Err(why.clone()),
-            Some(Ok(predicate)) => {
-                let found = predicate.find(self.attributes, &self.plugin.namespace_labels).await;
-                found.map(|found| found.is_some()).map_err(|status| status.message)
-            }
-        }
     }
 
     async fn evaluate(
@@ -247,18 +206,6 @@ impl<'r> Run<'r> {
             }
         }
         evaluated
-    }
-
-    fn observe_conditions(&self, policy: &Policy<ValidatingPolicy>, evaluated: &Evaluated) {
-        let Some(run) = evaluated.conditions else { return };
-        let labels = ConditionLabels { name: &policy.name, kind: "policy", admission: "validate" };
-        let (metrics, operation) = (&self.plugin.condition_metrics, self.attributes.operation);
-        for _ in 0..run.failures {
-            metrics.condition_failed(labels, operation);
-        }
-        if let Some(elapsed) = run.not_matched_after {
-            metrics.conditions_evaluated(labels, operation, elapsed);
-        }
     }
 
     /// Denies the request because of its configuration, unless failures of the policy are ignored.

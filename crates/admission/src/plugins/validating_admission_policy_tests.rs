@@ -1,10 +1,12 @@
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
+use pintle_auth::Authorizer;
 use pintle_auth::User;
 use pintle_auth::authorizer::Verdict as AuthorizerVerdict;
 
 use super::*;
 use crate::notes::AuditLevel;
+use crate::objects::Resource;
 use crate::testing::{Case, Outcome, TestCluster, TestVersions, create, target, update};
 
 const CONSTRAINTS: &str = r#""matchConstraints":{"namespaceSelector":{},"objectSelector":{},"matchPolicy":"Exact","resourceRules":[{"apiGroups":[""],"apiVersions":["v1"],"operations":["CREATE","UPDATE"],"resources":["pods"]}]}"#;
@@ -328,7 +330,7 @@ impl Authorizer for Recorded {
 async fn authorization_checks_are_decided_once_per_request() {
     let mut policies = Policies::new().await;
     let recorded = Arc::new(Recorded(Mutex::default()));
-    policies.plugin.authorizer = recorded.clone();
+    policies.plugin.environment.authorizer = recorded.clone();
     let check = "authorizer.requestResource.check('get').allowed() && authorizer.group('').resource('nodes').check('list').reason() == 'no rule'";
     let rest = format!(r#","validations":[{{"expression":"{check}"}},{{"expression":"{check}"}}]"#);
     for name in ["p", "q"] {
@@ -372,7 +374,7 @@ async fn policies_are_compiled_by_a_task_also_after_changes() {
     let policies = Policies::new().await;
     let compiled = async || {
         for _ in 0..200 {
-            let source = &policies.plugin.source;
+            let source = &policies.plugin.environment.source;
             let hooks = source.candidates(Operation::Create, &target("pods")).await.unwrap();
             if hooks.iter().all(|hook| hook.policy.is_compiled()) {
                 return true;

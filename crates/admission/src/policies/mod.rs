@@ -4,6 +4,7 @@
 //! manifests    policies and bindings that are files
 //! source       stored policies with their bindings, compiled by a task; those that a kind of request can match
 //! binding      a binding: where it applies, and its reference to parameters
+//! environment  what both kinds look up for a request
 //! params       finds parameters in the caches of their stores
 //! conditions   match conditions
 //! inputs       what expressions read of a request, prepared on first use
@@ -14,6 +15,7 @@
 pub(crate) mod binding;
 pub(crate) mod conditions;
 mod configuration;
+pub(crate) mod environment;
 pub(crate) mod inputs;
 mod manifests;
 pub(crate) mod mutating;

@@ -6,7 +6,7 @@ use pintle_meta::Value;
 
 use super::mutation::Mutation;
 use crate::expressions::Inputs;
-use crate::expressions::{Compiler, Expression, PolicyCompiler, Uses, Variable, Wanted};
+use crate::expressions::{Compiler, Expression, PolicyCompiler, Uses, Variable};
 use crate::manifests::ManifestRules;
 use crate::objects::Resource;
 use crate::policies::conditions::{self, ConditionsRun};
@@ -33,15 +33,7 @@ impl Compiled for MutatingPolicy {
 
     /// The error of an expression that does not compile is its result in every evaluation. Only mutations can make objects.
     fn compile(policy: &Value, compiler: &Compiler) -> MutatingPolicy {
-        let has_params = policy.at(&["spec", "paramKind"]).is_some();
-        let mut compiler = PolicyCompiler::new(compiler, has_params);
-        for variable in policy.items_at(&["spec", "variables"]) {
-            compiler.variable(variable.text_at(&["name"]), variable.text_at(&["expression"]));
-        }
-        let conditions = policy.items_at(&["spec", "matchConditions"]).iter();
-        let conditions = conditions
-            .map(|condition| compiler.expression(condition.text_at(&["expression"]), Wanted::Bool, true))
-            .collect();
+        let (mut compiler, conditions) = PolicyCompiler::of_policy(policy, compiler);
         let mutations = policy.items_at(&["spec", "mutations"]).iter();
         let mutations = mutations.filter_map(|mutation| Mutation::compile(mutation, &mut compiler)).collect();
         let (variables, uses) = compiler.finish();

@@ -43,15 +43,7 @@ impl Compiled for ValidatingPolicy {
 
     /// The error of an expression that does not compile is its result in every evaluation.
     fn compile(policy: &Value, compiler: &Compiler) -> ValidatingPolicy {
-        let has_params = policy.at(&["spec", "paramKind"]).is_some();
-        let mut compiler = PolicyCompiler::new(compiler, has_params);
-        for variable in policy.items_at(&["spec", "variables"]) {
-            compiler.variable(variable.text_at(&["name"]), variable.text_at(&["expression"]));
-        }
-        let conditions = policy.items_at(&["spec", "matchConditions"]).iter();
-        let conditions = conditions
-            .map(|condition| compiler.expression(condition.text_at(&["expression"]), Wanted::Bool, true))
-            .collect();
+        let (mut compiler, conditions) = PolicyCompiler::of_policy(policy, compiler);
         let validations = policy.items_at(&["spec", "validations"]).iter();
         let validations =
             validations.map(|validation| Validation::compile(validation, &mut compiler)).collect();
