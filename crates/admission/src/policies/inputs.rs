@@ -1,4 +1,4 @@
-//! What expressions of policies read of one request. Parts that no expression uses are not prepared.
+//! The inputs of policies' expressions for one request. Parts that no expression uses are not prepared.
 
 use std::sync::Arc;
 

@@ -82,7 +82,7 @@ impl std::fmt::Display for ParamKind {
 pub(crate) struct ParamRef {
     name: String,
     namespace: String,
-    /// What is wrong with a selector is an error of the requests that need it.
+    /// The error of a wrong selector is that of the requests that need it.
     selector: Option<Result<Selector, String>>,
     denies_absence: bool,
     decoded: Mutex<HashMap<String, Decoded>>,

@@ -17,7 +17,7 @@ pub struct Users {
     base: PathBuf,
 }
 
-/// What a client shows a server.
+/// The credentials that a client shows a server.
 #[derive(Clone)]
 pub struct Credentials {
     pub key_pair: Option<KeyPair>,

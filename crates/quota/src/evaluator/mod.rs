@@ -20,7 +20,7 @@ use crate::quota::Quota;
 use crate::resource_list::ResourceList;
 use crate::scope::ScopeRequirement;
 
-/// What usage depends on beside the object itself. Answers come from caches.
+/// The objects that usage depends on beside the object itself. Answers come from caches.
 pub trait Surroundings: Send + Sync + 'static {
     fn now(&self) -> Time;
 

@@ -180,7 +180,7 @@ fn environment(policy: &Value, of: &KindType, params: Option<&Option<KindType>>)
     for variable in policy.items_at(&["spec", "variables"]) {
         let environment = Environment::new(typed_admission(&of.of, params.as_ref(), &variables));
         let checked = environment.check(variable.text_at(&["expression"]));
-        // What is wrong with a variable is not reported; it is of any type then.
+        // The error of a variable is not reported; the variable is of any type then.
         let result = checked.ok().map(|expression| expression.result_type());
         variables = variables.field(variable.text_at(&["name"]), variable_type(result.as_ref()));
     }

@@ -10,7 +10,7 @@ use super::limit_range::{Limit, LimitRange};
 /// Larger amounts are compared in whole units, smaller ones in thousandths.
 const LARGEST_IN_THOUSANDTHS: i64 = i64::MAX / 1000;
 
-/// What a container, a pod or a claim requests and is limited to.
+/// The requests and limits of a container, a pod or a claim.
 struct Amounts {
     requests: ResourceList,
     limits: ResourceList,

@@ -131,7 +131,7 @@ fn limited_names<'u>(
         .collect()
 }
 
-/// What a request adds to usage.
+/// The usage that a request adds.
 struct Deltas {
     /// To that of each quota it counts towards, without zeros.
     of_quotas: Vec<(usize, ResourceList)>,

@@ -70,7 +70,7 @@ impl QuotaAccess for Arc<Memory> {
             Some((name, None)) => drop(self.quotas.lock().unwrap().remove(name)),
             None => {}
         }
-        // Others come to the same place meanwhile.
+        // Other requests join the same batch meanwhile.
         tokio::task::yield_now().await;
         let version =
             self.quotas.lock().unwrap().get(&quota.name).map(|quota| quota.resource_version.clone());

@@ -12,7 +12,7 @@ pub(crate) struct Metrics {
     durations: Histograms,
 }
 
-/// What became of a mutation.
+/// The outcome of a mutation, as metrics have it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ErrorType {
     NoError,

@@ -20,7 +20,7 @@ pub(crate) struct Record {
     last_output: Option<Value>,
     /// Invocations with `reinvocationPolicy: IfNeeded` after which the object has not changed yet.
     invoked: HashSet<InvocationKey>,
-    /// Those after which it has: they are reinvoked.
+    /// The invocations after which the object changed: they are reinvoked.
     reinvoked: HashSet<InvocationKey>,
 }
 

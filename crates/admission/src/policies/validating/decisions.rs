@@ -23,7 +23,7 @@ pub(crate) struct Evaluated {
     pub(crate) conditions: Option<ConditionsRun>,
 }
 
-/// What became of one validation.
+/// The outcome of one validation.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Decision {
     pub(crate) verdict: Verdict,
@@ -43,7 +43,7 @@ pub(crate) enum Verdict {
     Error,
 }
 
-/// What became of one audit annotation.
+/// The outcome of one audit annotation.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Annotation {
     Publish {

@@ -12,7 +12,7 @@ pub(crate) struct Metrics {
     durations: Histograms,
 }
 
-/// What a decision led to.
+/// The action that a decision led to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Enforcement {
     /// The validation failed, which was ignored.

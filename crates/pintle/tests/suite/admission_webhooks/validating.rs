@@ -81,7 +81,7 @@ async fn a_request_keeps_its_own_time_limit() {
     let slow = send(&server, Method::POST, &format!("{CONFIG_MAPS}?timeout=2s"), &config_map("a")).await;
     assert!([500, 504].contains(&slow.code), "{slow:?}");
     assert_eq!(webhook.seen()[0].path, "/?timeout=2s");
-    // Others are not held.
+    // Requests that the webhook does not match are not held up.
     made(&server, "/api/v1/namespaces/default/secrets", &json!({"metadata": {"name": "s"}})).await;
 }
 

@@ -21,7 +21,7 @@ pub(crate) struct Cursor<'p, 'v> {
     new: Option<&'v Value>,
     old: Option<&'v Value>,
     is_update: bool,
-    /// Those of the object that the client sent; `None` for an older object.
+    /// The empty values of the object that the client sent; `None` for an older object.
     empties: Option<&'v Empties>,
     errors: &'v Errors,
 }

@@ -423,7 +423,7 @@ fn users_that_are_not_root() {
     check(&is, 0, &with_context(no, yes), &format!("runAsNonRoot != true: pod {not}"));
     check(&is, 0, &with_context(yes, no), &format!(r#"runAsNonRoot != true: container "b" {not}"#));
     check(&is, 0, &with_context(no, no), &format!(r#"runAsNonRoot != true: pod and container "b" {not}"#));
-    // What is set is named before what is missing.
+    // Wrong values are named before missing ones.
     check(&is, 0, &secured(no, "", ""), &format!(r#"runAsNonRoot != true: container "a" {not}"#));
     let relaxed = r#"{"spec":{"hostUsers":false,"containers":[{"name":"b"}]}}"#;
     let missing = format!(r#"runAsNonRoot != true: pod or container "b" {must}"#);
@@ -507,7 +507,7 @@ fn restricted_seccomp_profiles() {
     check(&is, 19, &secured(&good, "", ""), &format!(r#"seccompProfile: pod or containers "b", "c" {must}"#));
     check(&is, 19, &with_context(&good, &bad), &format!(r#"seccompProfile: container "b" {not}"#));
     check(&is, 19, &with_context(&bad, &bad), &format!(r#"seccompProfile: pod and container "b" {not}"#));
-    // What is set is named before what is missing.
+    // Wrong values are named before missing ones.
     check(&is, 19, &with_context(&bad, ""), &format!("seccompProfile: pod {not}"));
     let windows = r#"{"spec":{"os":{"name":"windows"},"containers":[{"name":"b"}]}}"#;
     check(&is, 24, windows, &format!(r#"seccompProfile: pod or container "b" {must}"#));
