@@ -41,7 +41,7 @@ fn creation(spec: &str) -> Case {
 }
 
 /// Returns the fields of the spec that the plugin may change, or the message of the rejection.
-fn shown(outcome: Outcome) -> String {
+fn outcome_text(outcome: Outcome) -> String {
     if let Outcome::Rejected(status) = outcome {
         return format!("{} {}", status.code, status.message);
     }
@@ -54,7 +54,7 @@ fn shown(outcome: Outcome) -> String {
 async fn check(class: Option<&str>, rest: &str, expected: &str) {
     let class = class.map(|class| format!(r#","runtimeClassName":"{class}""#)).unwrap_or_default();
     let outcome = creation(&format!(r#""containers":[]{class}{rest}"#)).run(&plugin()).await;
-    assert_eq!(shown(outcome), expected, "{class}{rest}");
+    assert_eq!(outcome_text(outcome), expected, "{class}{rest}");
 }
 
 const DIFFERS: &str = r#"403 pods "p" is forbidden: pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead"#;

@@ -41,7 +41,7 @@ async fn admit(plugin: &ServiceAccount, pod: &str) -> std::result::Result<Value,
     }
 }
 
-fn shown(value: Option<&Value>) -> String {
+fn json_or_nothing(value: Option<&Value>) -> String {
     text(value.unwrap_or(&Value::NULL))
 }
 
@@ -54,16 +54,16 @@ async fn a_pod_gets_the_default_account_and_its_token() {
     let pod = admit(&plugin, POD).await.unwrap();
     assert_eq!(pod.text_at(&["spec", "serviceAccountName"]), "default");
     assert_eq!(pod.text_at(&["spec", "serviceAccount"]), "default");
-    assert_eq!(shown(pod.at(&["spec", "imagePullSecrets"])), r#"[{"name":"pull"}]"#);
+    assert_eq!(json_or_nothing(pod.at(&["spec", "imagePullSecrets"])), r#"[{"name":"pull"}]"#);
     let volume = &pod.items_at(&["spec", "volumes"])[0];
     let name = volume.text_at(&["name"]);
     assert!(name.starts_with("kube-api-access-") && name.len() == 21, "{name}");
     assert_eq!(
-        shown(volume.get("projected")),
+        json_or_nothing(volume.get("projected")),
         r#"{"sources":[{"serviceAccountToken":{"expirationSeconds":3607,"path":"token"}},{"configMap":{"name":"kube-root-ca.crt","items":[{"key":"ca.crt","path":"ca.crt"}]}},{"downwardAPI":{"items":[{"path":"namespace","fieldRef":{"apiVersion":"v1","fieldPath":"metadata.namespace"}}]}}],"defaultMode":420}"#
     );
     for containers in ["containers", "initContainers"] {
-        let mounts = shown(pod.items_at(&["spec", containers])[0].at(&["volumeMounts"]));
+        let mounts = json_or_nothing(pod.items_at(&["spec", containers])[0].at(&["volumeMounts"]));
         assert_eq!(
             mounts,
             format!(
