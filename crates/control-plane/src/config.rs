@@ -13,6 +13,7 @@ use pintle_auth::{Authenticator, Authorizer, TokenAuthenticator};
 use pintle_cache::Pool;
 use pintle_codec::negotiate::Encoding;
 use pintle_controllers::Trust;
+use pintle_controllers::manager::Selection;
 use pintle_features::Features;
 use pintle_metrics::Registry;
 use pintle_outbound::egress::Selector;
@@ -59,6 +60,7 @@ pub struct Config {
     pub authorization: MakeAuthorizer,
     pub requests: RequestConfig,
     pub network: NetworkConfig,
+    pub controllers: ControllersConfig,
     pub health: HealthConfig,
     pub shutdown: ShutdownConfig,
     /// The answer of `/version`.
@@ -183,6 +185,11 @@ pub struct NetworkConfig {
     pub egress: Option<Selector>,
 }
 
+/// The controllers that kube-controller-manager runs for every cluster, and that can run in this process.
+pub struct ControllersConfig {
+    pub selection: Selection,
+}
+
 /// Health checks beside those of hooks.
 pub struct HealthConfig {
     /// Checks of the program.
@@ -226,6 +233,7 @@ impl Config {
             authorization: Box::new(|_| Ok(Arc::new(AlwaysAllow))),
             requests: RequestConfig::default(),
             network: NetworkConfig::default(),
+            controllers: ControllersConfig::default(),
             health: HealthConfig::default(),
             shutdown: ShutdownConfig::default(),
             version: version::kubernetes(RELEASE),
@@ -330,6 +338,12 @@ impl NetworkConfig {
     /// Returns whether services get IPv6 addresses before others.
     pub(crate) fn is_ipv6_first(&self) -> bool {
         self.service_ranges.first().is_some_and(|range| range.contains(':'))
+    }
+}
+
+impl Default for ControllersConfig {
+    fn default() -> ControllersConfig {
+        ControllersConfig { selection: Selection::none() }
     }
 }
 

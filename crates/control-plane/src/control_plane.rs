@@ -54,12 +54,15 @@ impl ControlPlane {
         let resources = startup.serve_resources(&mut config, &stores, &access, &documents)?;
         startup.measure_stores(&config, &stores, &resources)?;
         startup.add_resource_controllers(&config, &stores, &resources)?;
+        let in_process = startup.add_managed_controllers(&config, &stores, &resources)?;
 
         let (metrics, end) = (startup.metrics.clone(), EndOnDrop(startup.stop()));
         let (spawner, tasks) = (config.spawner(), std::mem::take(&mut config.tasks));
         let server = startup.server_config(config, health, access, storage_versions, documents, &resources);
+        let server = Server::new(server);
+        in_process.connect(server.handler());
         Ok(ControlPlane {
-            server: Server::new(server).start(&spawner),
+            server: server.start(&spawner),
             has_failed: false,
             tasks,
             metrics,

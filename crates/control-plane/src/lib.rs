@@ -10,6 +10,7 @@
 mod access;
 mod api_groups;
 mod bootstrap;
+mod catalog;
 mod components;
 mod config;
 mod consistency;
@@ -18,6 +19,8 @@ mod endpoints;
 mod error;
 mod health;
 mod identity;
+mod in_process;
+mod managed;
 mod manifests;
 mod own_writes;
 mod peers;
@@ -35,8 +38,8 @@ pub use self::access::ClusterAuthorizers;
 pub use self::api_groups::ApiGroupsConfig;
 pub use self::components::StoreServer;
 pub use self::config::{
-    ApiConfig, AuthenticationConfig, Config, HealthConfig, MakeAuthorizer, NetworkConfig, RequestConfig,
-    ShutdownConfig, StorageConfig, StoreOverrides, default_admission_plugins,
+    ApiConfig, AuthenticationConfig, Config, ControllersConfig, HealthConfig, MakeAuthorizer, NetworkConfig,
+    RequestConfig, ShutdownConfig, StorageConfig, StoreOverrides, default_admission_plugins,
 };
 pub use self::control_plane::ControlPlane;
 pub use self::error::Error;

@@ -7,6 +7,7 @@ use std::time::Duration;
 use pintle_auth::authorizer::rbac::Escalation;
 use pintle_auth::{Authenticator, Authorizer};
 use pintle_codec::negotiate::{ENCODINGS, ENCODINGS_WITH_CBOR, Encoding};
+use pintle_controllers::manager::ElectionConfig;
 use pintle_controllers::{IdentityConfig, Peers, Runtime, ServiceConfig};
 use pintle_discovery::GroupVersion;
 use pintle_documentation::Texts;
@@ -29,9 +30,12 @@ use pintle_storage::Backend;
 use crate::access::rbac::Roles;
 use crate::access::{self, ClusterAuthorizers, StoredAccounts, Tokens};
 use crate::bootstrap::{self, Bootstrap};
+use crate::catalog::ServerCatalog;
 use crate::components::StoreServer;
 use crate::config::{NetworkConfig, StorageConfig};
 use crate::consistency::{self, Checker};
+use crate::in_process::InProcess;
+use crate::managed::ManagedControllers;
 use crate::resources::{ResourcesConfig, ServedResources};
 use crate::services::Services;
 use crate::stores::Stores;
@@ -264,6 +268,35 @@ impl Startup {
         let has_accounts = config.api.admission_plugins.contains(&"ServiceAccount");
         let accounts = has_accounts.then(|| stores.client("", "v1", "serviceaccounts")).flatten();
         resources.add_hooks(stores, &mut self.hooks, accounts, &self.runtime)
+    }
+
+    /// Adds the hook of the controllers that run for every cluster. Their requests begin once the result is connected.
+    pub(crate) fn add_managed_controllers(
+        &mut self,
+        config: &Config,
+        stores: &Stores,
+        resources: &ServedResources,
+    ) -> Result<Arc<InProcess>, Error> {
+        let api = Arc::new(InProcess::new());
+        let identity = identity(&config.network, self.features, &config.random);
+        let election = match config.storage.is_shared {
+            true => Some(ElectionConfig {
+                leases: stores.require_client("coordination.k8s.io", "v1", "leases")?,
+                identity: identity.holder,
+                clock: config.clock.clone(),
+                random: config.random.clone(),
+            }),
+            false => None,
+        };
+        let managed = ManagedControllers {
+            selection: config.controllers.selection.clone(),
+            api: api.clone(),
+            catalog: Arc::new(ServerCatalog::new(stores, &self.served, &resources.definitions)),
+            runtime: self.runtime.clone(),
+            election,
+        };
+        managed.add_hook(&mut self.hooks);
+        Ok(api)
     }
 
     /// Completes the configuration of the server with the results of all stages.

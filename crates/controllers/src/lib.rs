@@ -2,8 +2,13 @@
 //!
 //! They read and write through the registry's internal client, with the same strategies as requests and as the field managers of the
 //! reference's own writes, without admission. [`CONTROLLERS`] lists them all.
+//!
+//! The controllers of [`manager`] are those that kube-controller-manager runs for every cluster. They act as its service accounts
+//! do, through [`Api`]: their writes are authorized and admitted.
 
+mod api;
 mod bootstrap_roles;
+mod catalog;
 mod cluster_authentication_trust;
 mod cluster_role_aggregation;
 mod default_service_accounts;
@@ -12,6 +17,7 @@ mod flow_control;
 mod identity;
 mod kubernetes_service;
 mod legacy_token_tracking;
+pub mod manager;
 mod priority_classes;
 mod runtime;
 mod service_repair;
@@ -20,7 +26,9 @@ mod system_namespaces;
 mod table;
 mod validating_policy_status;
 
+pub use api::{Api, ApiClient, ApiRequest, Location, Operation, PatchKind, SYSTEM_NAMESPACE, found};
 pub use bootstrap_roles::{AccessObjects, BootstrapRoles};
+pub use catalog::{Catalog, CatalogResource, CatalogSnapshot, CatalogVerbs, ObjectKeys};
 pub use cluster_authentication_trust::{ClusterAuthenticationTrust, FrontProxies, Trust};
 pub use cluster_role_aggregation::ClusterRoleAggregation;
 pub use default_service_accounts::DefaultServiceAccounts;

@@ -5,11 +5,13 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
+use pintle_controllers::{CatalogResource, CatalogVerbs, ObjectKeys};
 use pintle_definitions::definition::structural_errors;
-use pintle_discovery::{Contribution, Custom, CustomVersion, Publisher, Schemas};
+use pintle_discovery::{Contribution, Custom, CustomVersion, Publisher, Schemas, version_order};
 use pintle_meta::Value;
-use pintle_meta::gvk::{GroupVersion, GroupVersionKind};
+use pintle_meta::gvk::{GroupVersion, GroupVersionKind, GroupVersionResource};
 use pintle_registry::{Reflect, Store};
+use pintle_storage::Backend;
 
 use crate::conditions::TakenNames;
 use crate::custom_resource::{CustomResource, ResourceStorage, WatchLifetime, prefix};
@@ -179,6 +181,23 @@ impl DefinitionIndex {
             (summary.group.clone(), summary.accepted.plural.clone(), prefix(&self.storage, summary))
         };
         known.map(place).collect()
+    }
+
+    /// Returns the resources that are served, each in the version that discovery prefers.
+    pub(crate) fn served(&self, backend: &Arc<dyn Backend>) -> Vec<CatalogResource> {
+        let served = self.by_name.values().map(|found| &found.summary).filter(|summary| summary.established);
+        let resource = |summary: &Summary| {
+            let versions = summary.versions.iter().filter(|version| version.served);
+            let version = versions.map(|version| version.name.as_str()).min_by(|a, b| version_order(a, b))?;
+            Some(CatalogResource {
+                resource: GroupVersionResource::new(&*summary.group, version, &*summary.accepted.plural),
+                kind: summary.accepted.kind.clone(),
+                is_namespaced: summary.namespaced,
+                verbs: CatalogVerbs { list: true, delete: true, delete_collection: true },
+                stored: Some(ObjectKeys { backend: backend.clone(), prefix: prefix(&self.storage, summary) }),
+            })
+        };
+        served.filter_map(resource).collect()
     }
 
     pub(crate) fn taken(&self, group: &str) -> impl TakenNames + '_ {

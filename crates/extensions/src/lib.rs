@@ -36,6 +36,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use pintle_cache::Feed;
+use pintle_controllers::CatalogResource;
 use pintle_discovery::{Contribution, GroupSource, Publisher};
 use pintle_meta::Value;
 use pintle_meta::gvk::{GroupVersion, GroupVersionKind};
@@ -160,6 +161,14 @@ impl Definitions {
     /// Group, resource and the beginning of the keys of all custom resources.
     pub fn prefixes(&self) -> Vec<(String, String, Bytes)> {
         self.mirror.read(DefinitionIndex::prefixes)
+    }
+
+    /// Returns all custom resources that are served, each in the version that discovery prefers.
+    pub async fn served(&self) -> Vec<CatalogResource> {
+        match self.ready().await {
+            Ok(()) => self.mirror.read(|index| index.served(&self.backend)),
+            Err(_) => Vec::new(),
+        }
     }
 
     /// Returns the resource that serves a kind in a version, and whether it is namespaced. `is_kind` recognizes the kind.

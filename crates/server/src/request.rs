@@ -56,6 +56,18 @@ impl Request {
         })
     }
 
+    /// A request of this process in the name of a user, whom nothing has to authenticate.
+    pub fn in_process(
+        parts: Parts,
+        body: RequestBody,
+        connection: Arc<Connection>,
+        user: Arc<User>,
+    ) -> Box<Request> {
+        let mut request = Request::new(parts, body, connection);
+        request.user = Some(user);
+        request
+    }
+
     /// The values of a query parameter, decoded, in order.
     pub fn query<'a>(&'a self, name: &'a str) -> impl Iterator<Item = String> + 'a {
         let query = self.parts.uri.query().unwrap_or_default();

@@ -156,6 +156,11 @@ impl Server {
         }
     }
 
+    /// Returns the handler of all requests that come over TLS, or from this process.
+    pub fn handler(&self) -> &Arc<dyn Handler> {
+        &self.handler
+    }
+
     /// Starts the post-start hooks as tasks of `spawner`.
     pub fn start(self, spawner: &Spawner) -> Running {
         let Hooks { post_start, pre_shutdown } = self.hooks;

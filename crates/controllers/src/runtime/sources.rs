@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt;
+use futures_util::future::BoxFuture;
 use pintle_cache::{Entry, Interest, Next};
 use pintle_registry::Store;
 use pintle_storage::{WatchItem, WatchRequest, WatchStream};
@@ -25,7 +26,11 @@ enum Repr {
     Stored { store: Arc<Store>, prefix: String, key: &'static str },
     Every { interval: Duration, key: &'static str, at_start: bool },
     Notified { notify: Arc<Notify>, key: &'static str },
+    Feeder(Feeder),
 }
+
+/// Feeds a queue for as long as it runs.
+type Feeder = Box<dyn FnOnce(WorkQueue<Key>) -> BoxFuture<'static, ()> + Send>;
 
 impl Source {
     /// Follows the cache of a resource, which is loaded and kept for it. It copies no objects: `keys` maps an entry, and
@@ -62,7 +67,15 @@ impl Source {
         Source(Repr::Notified { notify, key })
     }
 
-    /// Feeds a queue; never returns. `started` is dropped once the keys of the start are queued.
+    /// Lets a task of the controller itself feed the queue. The start does not wait for it.
+    pub fn feeder<F>(feed: impl FnOnce(WorkQueue<Key>) -> F + Send + 'static) -> Source
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        Source(Repr::Feeder(Box::new(|queue| Box::pin(feed(queue)))))
+    }
+
+    /// Feeds a queue. `started` is dropped once the keys of the start are queued.
     pub(super) async fn run(self, queue: WorkQueue<Key>, runtime: Runtime, started: mpsc::Sender<()>) {
         let mut started = Some(started);
         match self.0 {
@@ -89,6 +102,10 @@ impl Source {
                     runtime.clock.sleep(interval).await;
                     queue.add(key.into());
                 }
+            }
+            Repr::Feeder(feed) => {
+                drop(started);
+                feed(queue).await;
             }
             Repr::Notified { notify, key } => {
                 drop(started);

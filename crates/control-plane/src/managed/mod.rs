@@ -1,0 +1,75 @@
+//! The controllers that kube-controller-manager runs for every cluster, in this process: made of the parts of a control plane, and
+//! started by a post-start hook, on the server that is elected where several share the store.
+
+use std::sync::Arc;
+
+use pintle_controllers::manager::{Election, ElectionConfig, Selection};
+use pintle_controllers::{Api, ApiClient, Catalog, Controller, Runtime};
+use pintle_runtime::Spawner;
+use pintle_server::lifecycle::Hooks;
+
+/// The hook that starts them.
+const HOOK: &str = "start-in-process-controllers";
+
+/// What controllers are made of.
+pub(crate) struct ManagedControllers {
+    pub(crate) selection: Selection,
+    pub(crate) api: Arc<dyn Api>,
+    pub(crate) catalog: Arc<dyn Catalog>,
+    pub(crate) runtime: Runtime,
+    /// Set where other servers share the store.
+    pub(crate) election: Option<ElectionConfig>,
+}
+
+impl ManagedControllers {
+    /// Adds the hook that starts the selected controllers; none if there are none.
+    pub(crate) fn add_hook(self, hooks: &mut Hooks) {
+        let controllers: Vec<_> =
+            self.selection.names().filter_map(|name| Some((name, self.make(name)?))).collect();
+        if controllers.is_empty() {
+            return;
+        }
+        let ManagedControllers { runtime, election, .. } = self;
+        hooks.post_start(HOOK, move || async move {
+            let Some(election) = election else {
+                start(&controllers, &runtime, &runtime.spawner).await;
+                return Ok(());
+            };
+            let spawner = runtime.spawner.clone();
+            let stopping = spawner.clone();
+            spawner.spawn(async move {
+                let controllers = Arc::new(controllers);
+                let lead = |spawner: Spawner| {
+                    let (controllers, runtime) = (controllers.clone(), runtime.clone());
+                    let tasks = spawner.clone();
+                    spawner.spawn(async move { start(&controllers, &runtime, &tasks).await });
+                };
+                Election::new(election).run(&stopping, lead).await;
+            });
+            Ok(())
+        });
+    }
+
+    /// Makes the controller of a name.
+    fn make(&self, name: &str) -> Option<Vec<Arc<dyn Controller>>> {
+        let _client = |account: &str| ApiClient::new(self.api.clone(), account);
+        match name {
+            _ => None,
+        }
+    }
+}
+
+/// Starts controllers with tasks of a spawner.
+async fn start(
+    controllers: &[(&'static str, Vec<Arc<dyn Controller>>)],
+    runtime: &Runtime,
+    spawner: &Spawner,
+) {
+    let runtime = Runtime { spawner: spawner.clone(), ..runtime.clone() };
+    for (name, controllers) in controllers {
+        tracing::info!("Starting controller {name}");
+        for controller in controllers {
+            pintle_controllers::start(controller.clone(), &runtime).await;
+        }
+    }
+}
