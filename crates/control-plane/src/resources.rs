@@ -253,6 +253,12 @@ fn status_client(stores: &Stores, settings: &Settings, group: &str, name: &str) 
     Some(objects.through(store, "status", pintle_registry::MANAGER))
 }
 
+/// Returns the place of `status.phase` among the fields of namespaces.
+pub(crate) fn namespace_phase() -> Result<usize, Error> {
+    pintle_resources::field_labels::place("core/v1.Namespace", "status.phase")
+        .ok_or_else(no_resource("namespaces with a phase"))
+}
+
 fn definitions(
     stores: &Stores,
     config: &ResourcesConfig,
@@ -287,8 +293,7 @@ fn admission(
     kinds: ServedKinds,
     params: PolicyParams,
 ) -> Result<Chain, Error> {
-    let phase = pintle_resources::field_labels::place("core/v1.Namespace", "status.phase")
-        .ok_or_else(no_resource("namespaces with a phase"))?;
+    let phase = namespace_phase()?;
     let read = AdmissionStores::new(|path| stores.store(path));
     let late = LateChain::default();
     let quotas = status_client(stores, &config.settings, "", "resourcequotas");

@@ -85,7 +85,7 @@ pub struct ApiRequest {
 /// Takes requests.
 #[async_trait]
 pub trait Api: Send + Sync + 'static {
-    /// Returns the object of the answer: the object, a list, or a `Status` of success.
+    /// Returns the object of the answer: the object or a list. That of a deletion is not read: it may be long.
     ///
     /// Errors: any answer that is not a success.
     async fn send(&self, request: ApiRequest) -> Result<Value>;
@@ -175,10 +175,10 @@ impl ApiClient {
     }
 
     /// Deletes an object, or all objects of a collection. `options` are the fields of `DeleteOptions`.
-    pub async fn delete(&self, location: &Location, mut options: Json) -> Result<Value> {
+    pub async fn delete(&self, location: &Location, mut options: Json) -> Result<()> {
         options["kind"] = json!("DeleteOptions");
         options["apiVersion"] = json!("v1");
-        self.send(location, Operation::Delete(body(&options)), true).await
+        self.send(location, Operation::Delete(body(&options)), false).await.map(drop)
     }
 }
 

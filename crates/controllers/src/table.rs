@@ -18,6 +18,9 @@ const fn registration(controller: &'static str, hook: &'static str) -> Registrat
     Registration { controller, hook }
 }
 
+/// The hook of the controllers of [`crate::manager`].
+pub const MANAGED_HOOK: &str = "start-in-process-controllers";
+
 /// All controllers, by the order of their names. Some hooks start two.
 pub const CONTROLLERS: &[Registration] = &[
     registration("ClusterRoleAggregator", BootstrapRoles::HOOK),
@@ -27,6 +30,7 @@ pub const CONTROLLERS: &[Registration] = &[
     registration("kubernetes_service", KubernetesService::HOOK),
     registration("kubernetes_service_cidr", DefaultServiceRange::HOOK),
     registration("legacy_token_tracking_controller", LegacyTokenTracking::HOOK),
+    registration("namespace", MANAGED_HOOK),
     registration("priority_and_fairness_config_producer", FlowControl::HOOK),
     registration("priority_and_fairness_config_queue", FlowControl::HOOK),
     registration("service_ip_repair", ServiceRepair::HOOK),

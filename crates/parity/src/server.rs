@@ -66,6 +66,8 @@ impl Server {
                 "--service-account-issuer=https://kubernetes.default.svc",
                 "--enable-admission-plugins=NodeRestriction",
                 "--allow-privileged=true",
+                // The answers were recorded without kube-controller-manager.
+                "--controllers=",
             ])
             .stdin(Stdio::null())
             .stdout(log.try_clone()?)

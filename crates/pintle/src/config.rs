@@ -6,8 +6,8 @@ use std::sync::Arc;
 use anyhow::Context;
 use http::HeaderValue;
 use pintle_control_plane::{
-    ApiConfig, ApiGroupsConfig, Config, HealthConfig, RequestConfig, ShutdownConfig, StorageConfig,
-    kubernetes_version,
+    ApiConfig, ApiGroupsConfig, Config, ControllersConfig, HealthConfig, RequestConfig, ShutdownConfig,
+    StorageConfig, kubernetes_version,
 };
 use pintle_flags::Parsed;
 use pintle_logging as logging;
@@ -87,6 +87,7 @@ pub(crate) fn complete(parts: Parts<'_>) -> anyhow::Result<Config> {
         storage: storage_config(options, storage, egress::etcd(egress.as_ref())),
         api: api(flags, options)?,
         network: addresses::network(options, listening, egress)?,
+        controllers: ControllersConfig { selection: options.controllers.selection.clone() },
         health: HealthConfig {
             checks: vec![HealthCheck::new("log", LogCheck::start(parts.logging.clone(), &spawner))],
             livez_grace: options.livez_grace_period,

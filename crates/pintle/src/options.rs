@@ -12,9 +12,11 @@ use pintle_flags::{DataDir, Parsed};
 use pintle_registry::StorePolicy;
 use pintle_resources::service::PortRange;
 
+mod controllers;
 mod peers;
 mod serving;
 
+pub(crate) use controllers::ControllerOptions;
 pub(crate) use peers::{
     AuthenticationSource, AuthorizationWebhookOptions, OidcOptions, PeerOptions, RequestHeaderOptions,
     TokenWebhookOptions,
@@ -25,6 +27,7 @@ pub(crate) struct Options {
     pub(crate) store: StoreOptions,
     pub(crate) serving: ServingOptions,
     pub(crate) api: ApiOptions,
+    pub(crate) controllers: ControllerOptions,
     pub(crate) peers: PeerOptions,
     pub(crate) token_auth_file: Option<PathBuf>,
     pub(crate) anonymous_auth: bool,
@@ -141,6 +144,7 @@ impl Options {
             store: store(flags)?,
             serving: ServingOptions::from_flags(flags),
             api: api(flags),
+            controllers: ControllerOptions::from_flags(flags)?,
             peers: PeerOptions::from_flags(flags),
             token_auth_file: path(flags, "token-auth-file"),
             anonymous_auth: flags.bool("anonymous-auth"),
@@ -289,4 +293,4 @@ fn etcd_override(text: &str) -> Option<(String, String, Vec<String>)> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -4,18 +4,19 @@
 use std::sync::Arc;
 
 use pintle_controllers::manager::{Election, ElectionConfig, Selection};
-use pintle_controllers::{Api, ApiClient, Catalog, Controller, Runtime};
+use pintle_controllers::{Api, ApiClient, Catalog, Controller, MANAGED_HOOK, NamespaceDeletion, Runtime};
+use pintle_registry::Store;
 use pintle_runtime::Spawner;
 use pintle_server::lifecycle::Hooks;
-
-/// The hook that starts them.
-const HOOK: &str = "start-in-process-controllers";
 
 /// What controllers are made of.
 pub(crate) struct ManagedControllers {
     pub(crate) selection: Selection,
     pub(crate) api: Arc<dyn Api>,
     pub(crate) catalog: Arc<dyn Catalog>,
+    pub(crate) namespaces: Arc<Store>,
+    /// The place of `status.phase` among the fields of namespaces.
+    pub(crate) phase: usize,
     pub(crate) runtime: Runtime,
     /// Set where other servers share the store.
     pub(crate) election: Option<ElectionConfig>,
@@ -30,7 +31,7 @@ impl ManagedControllers {
             return;
         }
         let ManagedControllers { runtime, election, .. } = self;
-        hooks.post_start(HOOK, move || async move {
+        hooks.post_start(MANAGED_HOOK, move || async move {
             let Some(election) = election else {
                 start(&controllers, &runtime, &runtime.spawner).await;
                 return Ok(());
@@ -52,10 +53,19 @@ impl ManagedControllers {
 
     /// Makes the controller of a name.
     fn make(&self, name: &str) -> Option<Vec<Arc<dyn Controller>>> {
-        let _client = |account: &str| ApiClient::new(self.api.clone(), account);
-        match name {
-            _ => None,
-        }
+        let client = |account: &str| ApiClient::new(self.api.clone(), account);
+        let clock = self.runtime.clock.clone();
+        Some(match name {
+            NamespaceDeletion::NAME => vec![Arc::new(NamespaceDeletion::new(
+                self.namespaces.clone(),
+                self.phase,
+                client(name),
+                self.catalog.clone(),
+                clock,
+                self.election.is_some(),
+            ))],
+            _ => return None,
+        })
     }
 }
 

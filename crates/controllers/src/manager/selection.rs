@@ -15,10 +15,6 @@ const fn on(name: &'static str, alias: &'static str) -> ControllerName {
     ControllerName { name, alias: Some(alias), on_by_default: true }
 }
 
-const fn off(name: &'static str, alias: &'static str) -> ControllerName {
-    ControllerName { name, alias: Some(alias), on_by_default: false }
-}
-
 /// All controllers of this kind, by name.
 pub const MANAGED: &[ControllerName] =
     &[on("garbage-collector-controller", "garbagecollector"), on("namespace-controller", "namespace")];

@@ -16,7 +16,7 @@ use super::{Key, Runtime};
 /// How soon a store or cache that could not be read is asked again, at the earliest: servers must not come back together.
 const PAUSE: Duration = Duration::from_secs(1);
 
-type Keys = Box<dyn Fn(&Entry, bool) -> Option<Key> + Send + Sync>;
+type Keys = Box<dyn Fn(&Entry, bool) -> Option<(Key, Duration)> + Send + Sync>;
 
 /// A source of keys.
 pub struct Source(Repr);
@@ -41,6 +41,14 @@ impl Source {
     pub fn informer(
         store: Arc<Store>,
         keys: impl Fn(&Entry, bool) -> Option<Key> + Send + Sync + 'static,
+    ) -> Source {
+        Source::delayed_informer(store, move |entry, deleted| Some((keys(entry, deleted)?, Duration::ZERO)))
+    }
+
+    /// The same, where a key comes up only after a delay.
+    pub fn delayed_informer(
+        store: Arc<Store>,
+        keys: impl Fn(&Entry, bool) -> Option<(Key, Duration)> + Send + Sync + 'static,
     ) -> Source {
         Source(Repr::Informer { store, keys: Box::new(keys) })
     }
@@ -125,14 +133,15 @@ async fn inform(store: &Store, keys: &Keys, queue: &WorkQueue<Key>, started: &mu
         return;
     }
     let Ok((snapshot, mut cursor)) = cache.snapshot_and_watch(Interest::Everything) else { return };
-    snapshot.objects.iter().filter_map(|entry| keys(entry, false)).for_each(|key| queue.add(key));
+    let add = |(key, delay): (Key, Duration)| match delay {
+        Duration::ZERO => queue.add(key),
+        delay => queue.add_after(key, delay),
+    };
+    snapshot.objects.iter().filter_map(|entry| keys(entry, false)).for_each(add);
     drop(snapshot);
     started.take();
     while let Next::Changes(changes) = cursor.next().await {
-        changes
-            .iter()
-            .filter_map(|change| keys(&change.entry, change.deleted))
-            .for_each(|key| queue.add(key));
+        changes.iter().filter_map(|change| keys(&change.entry, change.deleted)).for_each(add);
     }
 }
 

@@ -5,6 +5,7 @@ mod admission;
 mod auditing;
 mod authentication;
 mod authorization;
+mod controllers;
 mod etcd;
 mod generic;
 mod hidden;
@@ -63,6 +64,7 @@ pub struct Section {
 /// Every section in the order of the help text. The hidden flags of earlier releases come last and print nothing.
 pub static SECTIONS: &[Section] = &[
     Section { title: "Pintle", flags: pintle::FLAGS },
+    Section { title: "In-process controllers", flags: controllers::FLAGS },
     Section { title: "Generic", flags: generic::FLAGS },
     Section { title: "Etcd", flags: etcd::FLAGS },
     Section { title: "Secure serving", flags: serving::FLAGS },

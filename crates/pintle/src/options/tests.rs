@@ -4,11 +4,16 @@ use pintle_flags::{CommandLine, command_line};
 
 use super::*;
 
-fn options(args: &[&str]) -> Options {
+/// Parses the arguments of a command line.
+pub(crate) fn parsed(args: &[&str]) -> Parsed {
     match command_line("pintle", args.iter().map(Into::into), 0).unwrap() {
-        CommandLine::Run(flags) => Options::from_flags(&flags).unwrap(),
+        CommandLine::Run(flags) => *flags,
         CommandLine::Print(_) => panic!("expected to run"),
     }
+}
+
+fn options(args: &[&str]) -> Options {
+    Options::from_flags(&parsed(args)).unwrap()
 }
 
 #[test]

@@ -210,7 +210,7 @@ fn loaded(server: &Server) -> Vec<String> {
 
 /// Launches a server that has the reference's default plugins; without the flag, one on the embedded store has NodeRestriction.
 fn launch() -> Launch {
-    Launch::with_defaults().arg("--authorization-mode=Node,RBAC")
+    Launch::with_default_plugins().arg("--authorization-mode=Node,RBAC")
 }
 
 #[tokio::test]

@@ -13,6 +13,7 @@ mod claims;
 mod command_lines;
 mod compression;
 mod connections;
+mod controllers;
 mod csr;
 mod custom_resources;
 mod damage;

@@ -157,7 +157,7 @@ async fn a_pod_follows_its_runtime_class() {
 #[tokio::test]
 async fn disabled_plugins_leave_pods_unchanged() {
     let off = "--disable-admission-plugins=ServiceAccount,Priority,DefaultTolerationSeconds";
-    let server = Launch::with_defaults().arg(off).start().await;
+    let server = Launch::with_default_plugins().arg(off).start().await;
     ready(&server).await;
     let plain = made(&server, PODS, &pod("plain", json!({}))).await;
     assert_eq!(priority(&plain), json!([null, null, null]));

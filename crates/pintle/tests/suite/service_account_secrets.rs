@@ -33,7 +33,7 @@ fn from_source(secret: &str) -> Value {
 /// CVE-2023-2728 and CVE-2024-3177.
 #[tokio::test]
 async fn no_container_uses_a_secret_that_its_account_does_not_list() {
-    let server = Launch::with_defaults().start().await;
+    let server = Launch::with_default_plugins().start().await;
     ready(&server).await;
     let annotations = json!({"kubernetes.io/enforce-mountable-secrets": "true"});
     let account =

@@ -10,7 +10,7 @@ use crate::support::{Launch, eventually};
 
 #[tokio::test]
 async fn a_pod_of_a_new_namespace_has_an_account_and_a_token() {
-    let server = Launch::with_defaults().start().await;
+    let server = Launch::with_default_plugins().start().await;
     ready(&server).await;
     let kubectl = Kubectl::of(&server);
     kubectl.ok("create namespace team").await;
@@ -35,7 +35,7 @@ async fn a_pod_of_a_new_namespace_has_an_account_and_a_token() {
 
 #[tokio::test]
 async fn the_default_account_comes_back() {
-    let server = Launch::with_defaults().start().await;
+    let server = Launch::with_default_plugins().start().await;
     ready(&server).await;
     let kubectl = Kubectl::of(&server);
     let uid = async || {
@@ -50,7 +50,7 @@ async fn the_default_account_comes_back() {
 /// The loop that makes default accounts may be behind: what it makes in a namespace that has gone meanwhile goes, too.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_default_account_outlives_its_namespace() {
-    let server = Launch::with_defaults().start().await;
+    let server = Launch::with_default_plugins().start().await;
     ready(&server).await;
     let mut clients = JoinSet::new();
     // Many at once, so that the loop is behind.

@@ -24,6 +24,9 @@ pub(crate) const ALICE: &str = "alice-token-77ab02";
 /// No pod is given an account.
 const WITHOUT_ACCOUNTS: &str = "--disable-admission-plugins=ServiceAccount";
 
+/// Nothing but requests changes objects.
+const WITHOUT_CONTROLLERS: &str = "--controllers=";
+
 /// How long anything may take before a test gives up.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -52,12 +55,18 @@ pub(crate) struct Launch {
 }
 
 impl Launch {
-    /// On the embedded store, in a directory of its own. Pods are what tests make them, as with envtest.
+    /// On the embedded store, in a directory of its own. Objects are what tests make them: there are no controllers, and pods get no
+    /// account.
     pub(crate) fn new() -> Launch {
-        Launch::with_defaults().arg(WITHOUT_ACCOUNTS)
+        Launch::with_default_plugins().arg(WITHOUT_ACCOUNTS)
     }
 
     /// The same, with the default admission plugins.
+    pub(crate) fn with_default_plugins() -> Launch {
+        Launch::with_defaults().arg(WITHOUT_CONTROLLERS)
+    }
+
+    /// As a user starts it: with the default admission plugins and controllers.
     pub(crate) fn with_defaults() -> Launch {
         let mut launch = Launch::bare();
         launch.data_dir = Some(launch.path("data"));

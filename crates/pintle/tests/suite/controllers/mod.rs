@@ -1,0 +1,42 @@
+//! The controllers of kube-controller-manager in the process of the server.
+
+mod namespaces;
+
+use http::Method;
+use serde_json::{Value, json};
+
+use crate::support::{Answer, Launch, Server};
+
+/// A server with these controllers.
+pub(crate) fn with_controllers(names: &str) -> Launch {
+    Launch::new().arg(format!("--controllers={names}"))
+}
+
+async fn send(server: &Server, method: Method, path: &str, body: &Value) -> Answer {
+    server.admin().request(method, path, &[("content-type", "application/json")], body.to_string()).await
+}
+
+async fn post(server: &Server, path: &str, body: &Value) -> Value {
+    send(server, Method::POST, path, body).await.gives(201)
+}
+
+async fn merge(server: &Server, path: &str, patch: &Value) -> Value {
+    let kind = [("content-type", "application/merge-patch+json")];
+    server.admin().request(Method::PATCH, path, &kind, patch.to_string()).await.gives(200)
+}
+
+async fn delete(server: &Server, path: &str) -> Value {
+    send(server, Method::DELETE, path, &json!({})).await.gives(200)
+}
+
+async fn is_gone(server: &Server, path: &str) -> bool {
+    server.admin().get(path).await.code == 404
+}
+
+async fn make_namespace(server: &Server, name: &str) {
+    post(server, "/api/v1/namespaces", &json!({"metadata": {"name": name}})).await;
+}
+
+fn config_map(name: &str) -> Value {
+    json!({"metadata": {"name": name}, "data": {"a": "b"}})
+}
