@@ -36,7 +36,7 @@ use crate::config::{NetworkConfig, StorageConfig};
 use crate::consistency::{self, Checker};
 use crate::in_process::InProcess;
 use crate::managed::ManagedControllers;
-use crate::resources::{ResourcesConfig, ServedResources, namespace_phase};
+use crate::resources::{ResourcesConfig, ServedResources};
 use crate::services::Services;
 use crate::stores::Stores;
 use crate::{Config, Error, api_groups, components, health, identity, peers, storage_versions};
@@ -289,15 +289,14 @@ impl Startup {
             false => None,
         };
         let managed = ManagedControllers {
+            stores,
             selection: config.controllers.selection.clone(),
             api: api.clone(),
             catalog: Arc::new(ServerCatalog::new(stores, &self.served, &resources.definitions)),
-            namespaces: stores.require_store("namespaces")?,
-            phase: namespace_phase()?,
             runtime: self.runtime.clone(),
             election,
         };
-        managed.add_hook(&mut self.hooks);
+        managed.add_hook(&mut self.hooks)?;
         Ok(api)
     }
 

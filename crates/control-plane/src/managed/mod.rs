@@ -5,30 +5,34 @@ use std::sync::Arc;
 
 use pintle_controllers::manager::{Election, ElectionConfig, Selection};
 use pintle_controllers::{Api, ApiClient, Catalog, Controller, MANAGED_HOOK, NamespaceDeletion, Runtime};
-use pintle_registry::Store;
 use pintle_runtime::Spawner;
 use pintle_server::lifecycle::Hooks;
 
+use crate::Error;
+use crate::resources::namespace_phase;
+use crate::stores::Stores;
+
 /// What controllers are made of.
-pub(crate) struct ManagedControllers {
+pub(crate) struct ManagedControllers<'a> {
+    /// Controllers follow the caches of stores, and write through `api`.
+    pub(crate) stores: &'a Stores,
     pub(crate) selection: Selection,
     pub(crate) api: Arc<dyn Api>,
     pub(crate) catalog: Arc<dyn Catalog>,
-    pub(crate) namespaces: Arc<Store>,
-    /// The place of `status.phase` among the fields of namespaces.
-    pub(crate) phase: usize,
     pub(crate) runtime: Runtime,
     /// Set where other servers share the store.
     pub(crate) election: Option<ElectionConfig>,
 }
 
-impl ManagedControllers {
+impl ManagedControllers<'_> {
     /// Adds the hook that starts the selected controllers; none if there are none.
-    pub(crate) fn add_hook(self, hooks: &mut Hooks) {
-        let controllers: Vec<_> =
-            self.selection.names().filter_map(|name| Some((name, self.make(name)?))).collect();
+    pub(crate) fn add_hook(self, hooks: &mut Hooks) -> Result<(), Error> {
+        let mut controllers = Vec::new();
+        for name in self.selection.names() {
+            controllers.push((name, self.make(name)?));
+        }
         if controllers.is_empty() {
-            return;
+            return Ok(());
         }
         let ManagedControllers { runtime, election, .. } = self;
         hooks.post_start(MANAGED_HOOK, move || async move {
@@ -49,22 +53,23 @@ impl ManagedControllers {
             });
             Ok(())
         });
+        Ok(())
     }
 
-    /// Makes the controller of a name.
-    fn make(&self, name: &str) -> Option<Vec<Arc<dyn Controller>>> {
+    /// Makes the parts of a controller.
+    fn make(&self, name: &str) -> Result<Vec<Arc<dyn Controller>>, Error> {
         let client = |account: &str| ApiClient::new(self.api.clone(), account);
         let clock = self.runtime.clock.clone();
-        Some(match name {
+        Ok(match name {
             NamespaceDeletion::NAME => vec![Arc::new(NamespaceDeletion::new(
-                self.namespaces.clone(),
-                self.phase,
+                self.stores.require_store("namespaces")?,
+                namespace_phase()?,
                 client(name),
                 self.catalog.clone(),
                 clock,
                 self.election.is_some(),
             ))],
-            _ => return None,
+            _ => return Err(Error::Part(format!("no controller is named {name}").into())),
         })
     }
 }
