@@ -21,11 +21,13 @@ const PARTS: &[&str] = &[
     "patch",
     "list",
     "watch",
+    "policies",
     "crd",
     "load",
 ];
 /// The measurements that are operations of a whole server.
-const OF_SERVERS: &[&str] = &["start", "idle", "create", "memory", "get", "patch", "list", "watch", "crd"];
+const OF_SERVERS: &[&str] =
+    &["start", "idle", "create", "memory", "get", "patch", "list", "watch", "policies", "crd"];
 
 /// A server that runs already.
 #[derive(Debug, Default, PartialEq)]

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! Parts: `codec`, `chain`, `documents`, `store` and `cache` (one figure per line: name, value, unit); `start`, `idle`, `create`, `memory`, `get`, `list`,
-//! `patch`, `watch`, `crd` (one table of whole servers); `load`, which takes minutes and is only measured when named.
+//! `patch`, `watch`, `policies`, `crd` (one table of whole servers); `load`, which takes minutes and is only measured when named.
 //!
 //! The directory decides which disk is measured; the default is the current one, because temporary directories are
 //! often in memory. `PINTLE_ETCD` names the etcd to compare with.

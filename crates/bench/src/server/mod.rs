@@ -12,6 +12,7 @@ mod load;
 mod objects;
 mod operations;
 mod own;
+mod policies;
 mod process;
 mod table;
 mod target;
@@ -76,7 +77,7 @@ async fn run(
     if arguments.measures("idle") {
         rows.push(idle(targets).await);
     }
-    if ["create", "memory", "get", "patch", "list", "watch", "load"]
+    if ["create", "memory", "get", "patch", "list", "watch", "policies", "load"]
         .iter()
         .any(|part| arguments.measures(part))
     {
@@ -130,6 +131,11 @@ async fn operate(
     if arguments.measures("watch") {
         say("watching");
         rows.extend(watch::measure(targets, arguments).await?);
+        look(&mut floor, arguments).await?;
+    }
+    if arguments.measures("policies") {
+        say("creating under policies");
+        rows.extend(policies::measure(targets, arguments).await?);
         look(&mut floor, arguments).await?;
     }
     if arguments.measures("load") {

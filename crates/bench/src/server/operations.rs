@@ -172,7 +172,7 @@ pub(crate) async fn patch(targets: &[Target], arguments: &Arguments) -> anyhow::
 }
 
 /// Rounds of short requests, many at once. The first of all only shows whether the server has the operation.
-async fn short(
+pub(crate) async fn short(
     targets: &[Target],
     arguments: &Arguments,
     request: impl Fn(&Objects, usize) -> Request + Clone + Send + Sync + 'static,
