@@ -6,7 +6,7 @@ FUZZ ?=
 SERVER ?=
 TARGET = $(or $(CARGO_TARGET_DIR),$(CARGO_BUILD_TARGET_DIR),target)
 
-.PHONY: run test test-alone parity lint bench layout fuzz deny etcd kubectl
+.PHONY: run test test-alone parity lint bench layout fuzz deny envtest etcd kubectl
 
 # Builds and starts the server on the embedded store; ARGS="--secure-port=7443 ..." adds flags.
 run:
@@ -28,6 +28,11 @@ test-alone: etcd kubectl
 parity:
 	$(CARGO) build --release -p pintle-parity $(if $(SERVER),,-p pintle)
 	"$${CARGO_TARGET_DIR:-target}/release/pintle-parity" $(if $(SERVER),--server $(SERVER)) $(ARGS)
+
+# A folder for KUBEBUILDER_ASSETS, from which controller-runtime's envtest starts Pintle in place of kube-apiserver and etcd.
+envtest:
+	$(CARGO) build --release -p pintle
+	scripts/envtest.sh $(TARGET)/release/pintle build/envtest
 
 # The etcds that tests and benchmarks run against: found on this machine, or unpacked into build/.
 etcd:

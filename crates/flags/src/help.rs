@@ -10,11 +10,13 @@ const INTRODUCTION: &str = "A Kubernetes API server in one process. Without any 
     kube-apiserver.";
 
 /// Words in place of flags, and what they are for. The binary knows what to do with them.
-const COMMANDS: [(&str, &str); 4] = [
+const COMMANDS: [(&str, &str); 6] = [
     ("snapshot save FILE", "save the embedded store, also of a running server"),
     ("snapshot restore FILE", "make a store from a saved one"),
+    ("wait --ready", "wait until the server on a data directory is ready"),
+    ("envtest", "stand for the programs that controller-runtime's envtest starts"),
     ("version", "print the version, as --version does"),
-    ("help [snapshot]", "print this text, or that of a command"),
+    ("help [snapshot|wait|envtest]", "print this text, or that of a command"),
 ];
 
 /// The whole help text, wrapped to a width; 0 does not wrap.
@@ -147,7 +149,7 @@ mod tests {
     fn commands_are_shown_but_not_under_the_reference_s_name() {
         let help = text("pintle", 0);
         assert!(help.contains("  pintle snapshot save FILE             save the embedded store"), "{help}");
-        assert!(help.contains("  pintle help [snapshot]"), "{help}");
+        assert!(help.contains("  pintle help [snapshot|wait|envtest]"), "{help}");
         assert!(!text("kube-apiserver", 0).contains("snapshot"));
     }
 

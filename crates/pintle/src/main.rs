@@ -10,6 +10,7 @@ mod certificates;
 mod client;
 mod config;
 mod egress;
+mod envtest;
 mod external_signer;
 mod files;
 mod listeners;
@@ -22,6 +23,7 @@ mod service_accounts;
 mod signals;
 mod snapshot;
 mod storage;
+mod wait;
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -42,9 +44,13 @@ fn main() -> ExitCode {
     let words: Vec<&str> = args.iter().map_while(|word| word.to_str()).collect();
     let result = match &words[..] {
         ["snapshot", ..] => snapshot::command(&args[1..]),
+        ["wait", ..] if program != REFERENCE => wait::command(&args[1..]),
+        ["envtest", ..] if program != REFERENCE => envtest::command(&args[1..]),
         // The reference takes no such words.
         ["help" | "version", ..] if program == REFERENCE => serve(&program, args),
         ["help", "snapshot"] => snapshot::command(&["--help".into()]),
+        ["help", "wait"] => wait::command(&["--help".into()]),
+        ["help", "envtest"] => envtest::command(&["--help".into()]),
         ["help"] => serve(&program, vec!["--help".into()]),
         ["version"] => serve(&program, vec!["--version".into()]),
         ["help" | "version", word, ..] => {

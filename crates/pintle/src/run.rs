@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::bail;
+use anyhow::{Context, bail};
 use pintle_control_plane::{Config, ControlPlane};
 use pintle_flags::Parsed;
 use pintle_logging as logging;
@@ -12,6 +12,7 @@ use pintle_server::{raise_open_file_limit, systemd};
 
 use crate::certificates::Certificates;
 use crate::external_signer::ExternalSigner;
+use crate::files::write_public;
 use crate::listeners::Listeners;
 use crate::options::Options;
 use crate::signals::Signals;
@@ -103,6 +104,10 @@ async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>)
     certificates.keep(options, port, &plane);
     let kubeconfig = certificates.write_kubeconfig(port)?;
     let acceptor = listeners.accept(&plane, certificates);
+    if let Some(path) = &options.serving.port_file {
+        let path = std::path::absolute(path).context("--port-file")?;
+        write_public(&path, format!("{port}\n").as_bytes()).context("--port-file")?;
+    }
     notify("READY=1\n");
     print(&banner::text(listening, kubeconfig.as_deref(), options, flags.reported_version()));
 

@@ -13,6 +13,14 @@ pub(super) const FLAGS: &[Flag] = &[
     )
     .active(),
     flag(
+        "port-file",
+        String,
+        "",
+        "File to which the port of --secure-port is written once requests are served. With it, --secure-port=0 takes a \
+         free port.",
+    )
+    .active(),
+    flag(
         "unsafe-no-fsync",
         Bool,
         "",

@@ -43,7 +43,8 @@ const KEY_EXCHANGES: [i32; 7] = [23, 24, 25, 29, 4587, 4588, 4589];
 
 pub(super) fn check(flags: &Parsed, problems: &mut Problems) {
     let port = flags.int("secure-port");
-    if !(1..=65_535).contains(&port) {
+    let first = if flags.non_empty("port-file").is_some() { 0 } else { 1 };
+    if !(first..=65_535).contains(&port) {
         problems.push(format!(
             "--secure-port {port} must be between 1 and 65535, inclusive. It cannot be turned off with 0"
         ));

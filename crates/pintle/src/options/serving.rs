@@ -14,6 +14,8 @@ pub(crate) struct ServingOptions {
     pub(crate) insecure_port: Option<u16>,
     pub(crate) bind_address: IpAddr,
     pub(crate) port: u16,
+    /// Receives the port that the server listens on.
+    pub(crate) port_file: Option<PathBuf>,
     pub(crate) share_port: bool,
     pub(crate) advertise_address: Option<IpAddr>,
     pub(crate) external_hostname: Option<String>,
@@ -56,6 +58,7 @@ impl ServingOptions {
             insecure_port: u16::try_from(flags.int("insecure-port")).ok().filter(|port| *port > 0),
             bind_address,
             port: flags.int("secure-port").try_into().unwrap_or(0),
+            port_file: path(flags, "port-file"),
             share_port: flags.bool("permit-port-sharing"),
             advertise_address: flags.ip("advertise-address"),
             external_hostname: flags.non_empty("external-hostname").map(str::to_owned),
