@@ -61,7 +61,7 @@ async fn add_others(target: &Target) -> anyhow::Result<()> {
         bind(connection, &name, "secrets", &validations, "").await?;
     }
     let secret = format!(r#"{{"metadata":{{"name":"s{}"}}}}"#, OTHERS - 1);
-    refused(connection, &format!("{}?dryRun=All", objects.path("secrets")), &secret).await
+    answered(connection, &format!("{}?dryRun=All", objects.path("secrets")), &secret, false).await
 }
 
 /// Adds the policy that matches, and waits until it refuses a pod of another registry.
@@ -72,8 +72,11 @@ async fn add_matching(target: &Target) -> anyhow::Result<()> {
     connection.expect(Request::post(objects.path("configmaps"), param)).await?;
     let reference = r#","paramRef":{"name":"params","parameterNotFoundAction":"Deny"}"#;
     bind(connection, NAME, "pods", VALIDATIONS, reference).await?;
-    let pod = objects.pod(0).replace("registry.example.com/", "elsewhere.example.com/");
-    refused(connection, &format!("{}?dryRun=All", objects.path("pods")), &pod).await
+    let (path, pod) = (format!("{}?dryRun=All", objects.path("pods")), objects.pod(0));
+    answered(connection, &path, &pod.replace("registry.example.com/", "elsewhere.example.com/"), false)
+        .await?;
+    // Without its parameter the policy refuses every pod.
+    answered(connection, &path, &pod, true).await
 }
 
 async fn bind(
@@ -95,9 +98,10 @@ async fn bind(
     connection.expect(Request::post(format!("{GROUP}/{BINDINGS}"), binding)).await.map(drop)
 }
 
-async fn refused(connection: &Connection, path: &str, object: &str) -> anyhow::Result<()> {
+/// Waits until a server accepts an object, or refuses it.
+async fn answered(connection: &Connection, path: &str, object: &str, accepted: bool) -> anyhow::Result<()> {
     let start = Instant::now();
-    while connection.ask(Request::post(path, object.to_owned())).await?.status.is_success() {
+    while connection.ask(Request::post(path, object.to_owned())).await?.status.is_success() != accepted {
         ensure!(start.elapsed() < PATIENCE, "a policy is not in effect after {PATIENCE:?}");
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
