@@ -8,6 +8,7 @@ use pintle_features::Features;
 use pintle_meta::quote;
 use pintle_metrics::Registry;
 use pintle_outbound::egress::Selector;
+use pintle_outbound::hosts::Hosts;
 use pintle_outbound::services::Resolver;
 use pintle_registry::Client;
 use pintle_runtime::{Clock, Random, Spawner, Stopwatch};
@@ -51,6 +52,8 @@ pub struct Cluster {
     pub services: Arc<dyn Resolver>,
     /// The proxies on the way to webhooks.
     pub egress: Option<Selector>,
+    /// The lookup of webhooks' host names.
+    pub hosts: Hosts,
     /// The metrics that webhooks and policies share.
     pub webhook_metrics: Arc<WebhookMetrics>,
     /// For the metrics of plugins that have some of their own.

@@ -16,6 +16,7 @@ use pintle_features::Features;
 use pintle_meta::gvk::{GroupVersionKind, GroupVersionResource};
 use pintle_meta::{Reason, Value};
 use pintle_metrics::Registry;
+use pintle_outbound::hosts::Hosts;
 use pintle_outbound::services::{Address, Resolver};
 use pintle_registry::testing::{Put, Untyped, object as value};
 use pintle_registry::{AdmitAll, Context, DeleteOptions, Store, StoreConfig, Strategy, WriteOptions};
@@ -88,6 +89,7 @@ fn cluster(namespaces: Arc<Store>, phase: usize) -> Cluster {
         toleration_seconds: TolerationSeconds { not_ready: 300, unreachable: 300 },
         services: Arc::new(NoServices),
         egress: None,
+        hosts: Hosts::system(),
         webhook_metrics: Arc::new(WebhookMetrics::new(&metrics).unwrap()),
         metrics,
         spawner: Tasks::new().spawner(),

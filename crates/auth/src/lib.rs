@@ -8,6 +8,7 @@ pub mod authenticator;
 pub mod authorizer;
 pub mod certificate_request;
 pub mod configuration;
+mod expression;
 pub mod jwt;
 mod metrics;
 pub mod review;

@@ -19,6 +19,7 @@ use pintle_features::Features;
 use pintle_meta::Value;
 use pintle_meta::gvk::{GroupVersionKind, GroupVersionResource};
 use pintle_metrics::Registry;
+use pintle_outbound::hosts::Hosts;
 use pintle_outbound::services::{Address, Resolver};
 use pintle_registry::{AdmitAll, Context, Served, Store, StoreConfig, Strategy, WriteOptions};
 use pintle_resources::builtin::Builtin;
@@ -143,6 +144,7 @@ impl Stored {
             toleration_seconds: TolerationSeconds { not_ready: 300, unreachable: 300 },
             services: Arc::new(NoServices),
             egress: None,
+            hosts: Hosts::system(),
             webhook_metrics: Arc::new(WebhookMetrics::new(&metrics)?),
             metrics,
             spawner: tasks.spawner(),

@@ -24,6 +24,7 @@ use pintle_meta::gvk::GroupVersionResource;
 use pintle_meta::shards::ShardParser;
 use pintle_metrics::Registry;
 use pintle_outbound::egress::Selector;
+use pintle_outbound::hosts::Hosts;
 use pintle_outbound::services::Resolver;
 use pintle_registry::{Client, Computed, Record, Store, StoredCount};
 use pintle_resources::builtin::Builtin;
@@ -312,6 +313,7 @@ fn admission(
         toleration_seconds: config.toleration_seconds,
         services: config.services.clone(),
         egress: config.egress.clone(),
+        hosts: Hosts::system(),
         webhook_metrics: Arc::new(WebhookMetrics::new(&config.registry).map_err(Error::part)?),
         metrics: config.registry.clone(),
         spawner: config.spawner.clone(),

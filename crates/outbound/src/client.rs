@@ -17,6 +17,7 @@ use crate::credentials::{Authorization, Credentials};
 use crate::dial::{Dialer, Versions};
 use crate::egress::Egress;
 use crate::error::broken;
+use crate::hosts::Hosts;
 use crate::pool::Pool;
 use crate::round_trip::round_trip;
 use crate::services::{Address, Service};
@@ -45,6 +46,8 @@ pub struct ClientOptions {
     pub service: Option<Service>,
     /// The proxy for connections, if they are not direct.
     pub egress: Option<Egress>,
+    /// The lookup of host names, done once for each connection. A proxy looks up the names of its own network.
+    pub hosts: Hosts,
     pub clock: Clock,
     pub random: Random,
 }
@@ -60,6 +63,7 @@ impl Default for ClientOptions {
             follow_redirects: false,
             service: None,
             egress: None,
+            hosts: Hosts::system(),
             clock: Clock::system(),
             random: Random::system(),
         }
@@ -94,7 +98,8 @@ pub struct Client {
 impl Client {
     /// The path of `origin` means nothing here; requests bring their own.
     pub fn new(origin: &Url, options: ClientOptions) -> Result<Client, SetupError> {
-        let dialer = Dialer { tls: Tls::new(options.tls.clone())?, egress: options.egress.clone() };
+        let (egress, hosts) = (options.egress.clone(), options.hosts.clone());
+        let dialer = Dialer { tls: Tls::new(options.tls.clone())?, egress, hosts };
         let credentials = Credentials::new(options.authorization.clone(), options.clock.clone());
         // Credentials that cannot be used are an error now, and not of the first request.
         credentials.header()?;

@@ -1,6 +1,5 @@
 //! Opening connections: name lookup, TCP or a proxy, TLS, and the version of HTTP.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,6 +13,7 @@ use crate::Failure;
 use crate::body::RequestBody;
 use crate::egress::{BoxedStream, Egress};
 use crate::error::{broken, dial_reason};
+use crate::hosts::Hosts;
 use crate::services::Address;
 use crate::tls::Tls;
 use crate::url::Url;
@@ -44,6 +44,7 @@ pub(crate) enum Versions {
 pub(crate) struct Dialer {
     pub(crate) tls: Tls,
     pub(crate) egress: Option<Egress>,
+    pub(crate) hosts: Hosts,
 }
 
 impl Dialer {
@@ -56,8 +57,8 @@ impl Dialer {
     ) -> Result<Connection, Failure> {
         // One boxed type for all streams, so that hyper's code is compiled once.
         let stream: BoxedStream = match &self.egress {
-            Some(egress) => egress.connect(address).await?,
-            None => Box::new(connect(address).await?),
+            Some(egress) => egress.connect(address, &self.hosts).await?,
+            None => Box::new(connect(address, &self.hosts).await?),
         };
         if !url.https {
             return http1(stream).await;
@@ -82,13 +83,10 @@ impl Dialer {
     }
 }
 
-/// Connects to the first address of the host that accepts. The error is that of the first address.
-pub(crate) async fn connect(to: &Address) -> Result<TcpStream, Failure> {
+/// Looks the host up once and connects to the first of its addresses that accepts. The error is that of the first address.
+pub(crate) async fn connect(to: &Address, hosts: &Hosts) -> Result<TcpStream, Failure> {
     let lookup = |reason: &str| Failure::Lookup { host: to.host.clone(), reason: reason.into() };
-    let addresses: Vec<SocketAddr> = tokio::net::lookup_host((to.host.as_str(), to.port))
-        .await
-        .map_err(|_| lookup("no such host"))?
-        .collect();
+    let addresses = hosts.addresses(&to.host, to.port).await.map_err(|_| lookup("no such host"))?;
     let mut failed = None;
     for address in addresses {
         let reason = match tokio::time::timeout(CONNECT_TIMEOUT, TcpStream::connect(address)).await {

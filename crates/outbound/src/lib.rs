@@ -14,6 +14,7 @@ pub mod egress;
 mod error;
 pub mod grpc;
 pub mod headers;
+pub mod hosts;
 pub mod kubeconfig;
 mod limits;
 mod pool;

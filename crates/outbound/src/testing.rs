@@ -1,6 +1,7 @@
 //! For tests: a real HTTPS server that answers as a test tells it to.
 
 pub mod grpc;
+mod names;
 pub mod proxies;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -19,6 +20,8 @@ use rustls::server::WebPkiClientVerifier;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
+
+pub use names::Names;
 
 /// A request that a server has seen.
 #[derive(Clone, Debug)]

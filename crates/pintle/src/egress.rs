@@ -7,6 +7,7 @@ use std::sync::Arc;
 use anyhow::anyhow;
 use pintle_metrics::Registry;
 use pintle_outbound::egress::{Egress, Network, Selector};
+use pintle_outbound::hosts::Hosts;
 use pintle_outbound::services::Address;
 use pintle_runtime::Random;
 use pintle_storage_etcd::{Dialer, Stream};
@@ -33,7 +34,8 @@ pub(crate) fn etcd(egress: Option<&Selector>) -> Option<Dialer> {
     Some(Dialer::new(move |host, port| {
         let egress = egress.clone();
         Box::pin(async move {
-            let stream = egress.connect(&Address { host, port }).await.map_err(io::Error::other)?;
+            let stream =
+                egress.connect(&Address { host, port }, &Hosts::system()).await.map_err(io::Error::other)?;
             Ok(Box::new(stream) as Box<dyn Stream>)
         })
     }))

@@ -1,3 +1,4 @@
+use std::collections::BTreeMap;
 use std::sync::Mutex;
 
 use pintle_auth::User;
@@ -9,6 +10,7 @@ use pintle_auth::Authorizer;
 use super::*;
 use crate::chain::Chain;
 use crate::objects::Resource;
+use crate::policies::random::{Author, Numbers};
 use crate::testing::{Case, Outcome, TestCluster, TestVersions, create, target, text, update};
 
 const CONSTRAINTS: &str = r#""matchConstraints":{"namespaceSelector":{},"objectSelector":{},"matchPolicy":"Exact","resourceRules":[{"apiGroups":[""],"apiVersions":["v1"],"operations":["CREATE","UPDATE","CONNECT"],"resources":["pods"]}]}"#;
@@ -355,4 +357,35 @@ async fn policies_do_not_change_policies_and_reviews() {
     }
     let changed = update("pods").in_namespace("n").json("{}").old_json("{}");
     assert_eq!(policies.run(changed).await.object().label("l"), Some("1"));
+}
+
+#[tokio::test]
+async fn random_mutations_have_an_object_or_a_status() {
+    let policies = Policies::new().await;
+    let mut author = Author { of: "core/v1.Pod", numbers: Numbers(5), variables: 0 };
+    let mut codes = BTreeMap::<u16, usize>::new();
+    for round in 0..200 {
+        let mutation = match round % 2 {
+            0 => apply(&author.configuration()),
+            _ => format!(
+                r#""mutations":[{{"patchType":"JSONPatch","jsonPatch":{{"expression":{}}}}}]"#,
+                text_value(&author.patch())
+            ),
+        };
+        policies.policy("p", &mutation).await;
+        let pod = create("pods").in_namespace("n").json(&author.object());
+        let outcome = policies.run(pod).await;
+        let code = match outcome {
+            Outcome::Rejected(status) => {
+                assert!(status.message.len() > 10, "{status:?}");
+                status.code
+            }
+            admitted => {
+                admitted.normal("core/v1.Pod");
+                200
+            }
+        };
+        *codes.entry(code).or_default() += 1;
+    }
+    assert_eq!(codes.keys().copied().collect::<Vec<_>>(), [200, 403, 500], "{codes:?}");
 }

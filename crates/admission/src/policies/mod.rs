@@ -20,6 +20,8 @@ pub(crate) mod inputs;
 mod manifests;
 pub(crate) mod mutating;
 pub(crate) mod params;
+#[cfg(test)]
+pub(crate) mod random;
 pub(crate) mod source;
 pub(crate) mod validating;
 

@@ -10,6 +10,7 @@ use pintle_cache::{Feed, Limits};
 use pintle_features::Features;
 use pintle_meta::quote;
 use pintle_metrics::Registry;
+use pintle_outbound::hosts::Hosts;
 use pintle_outbound::services::{Address, Resolver};
 use pintle_registry::testing::{Put, Untyped, object};
 use pintle_registry::{AdmitAll, Context, Store, StoreConfig, Strategy, WriteOptions};
@@ -111,6 +112,7 @@ impl TestCluster {
             toleration_seconds: TolerationSeconds { not_ready: 300, unreachable: 300 },
             services: Arc::new(NoServices),
             egress: None,
+            hosts: Hosts::system(),
             webhook_metrics: Arc::new(WebhookMetrics::new(&metrics).expect("metrics")),
             metrics,
             spawner: tasks.spawner(),

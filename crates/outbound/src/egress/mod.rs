@@ -18,6 +18,7 @@ use tokio_rustls::TlsConnector;
 use crate::dial::{HANDSHAKE_TIMEOUT, connect};
 use crate::error::{Failure, broken};
 use crate::grpc::dial_unix;
+use crate::hosts::Hosts;
 use crate::services::Address;
 use crate::tls::{KeyPair, Material, Roots, SetupError, Tls, TlsOptions};
 use crate::url::Url;
@@ -198,11 +199,12 @@ impl Egress {
         self.0.is_some()
     }
 
-    /// Connects to a host, whose name the proxy looks up if there is one.
-    pub async fn connect(&self, address: &Address) -> Result<BoxedStream, Failure> {
+    /// Connects to a host, whose name the proxy looks up if there is one. `hosts` knows the proxy's own name, and other names if
+    /// there is none.
+    pub async fn connect(&self, address: &Address, hosts: &Hosts) -> Result<BoxedStream, Failure> {
         match &self.0 {
-            Some(proxy) => proxy.connect(address).await,
-            None => Ok(Box::new(connect(address).await?)),
+            Some(proxy) => proxy.connect(address, hosts).await,
+            None => Ok(Box::new(connect(address, hosts).await?)),
         }
     }
 }
@@ -269,7 +271,7 @@ impl Proxy {
         }
     }
 
-    async fn connect(&self, address: &Address) -> Result<BoxedStream, Failure> {
+    async fn connect(&self, address: &Address, hosts: &Hosts) -> Result<BoxedStream, Failure> {
         let to = if address.host.contains(':') {
             format!("[{}]:{}", address.host, address.port)
         } else {
@@ -295,7 +297,7 @@ impl Proxy {
                 http_connect::request(Box::new(stream), &self.shown, &to).await.map_err(Failure::Proxy)?
             }
             Kind::HttpConnectTcp { url, tls } => {
-                let stream = self.reach(url, tls.as_deref()).await?;
+                let stream = self.reach(url, tls.as_deref(), hosts).await?;
                 dial.stage = "proxy";
                 http_connect::request(stream, &self.shown, &to).await.map_err(Failure::Proxy)?
             }
@@ -304,8 +306,8 @@ impl Proxy {
         Ok(stream)
     }
 
-    async fn reach(&self, url: &Url, tls: Option<&Tls>) -> Result<BoxedStream, Failure> {
-        let stream: BoxedStream = Box::new(connect(&Address::from_url(url)).await?);
+    async fn reach(&self, url: &Url, tls: Option<&Tls>, hosts: &Hosts) -> Result<BoxedStream, Failure> {
+        let stream: BoxedStream = Box::new(connect(&Address::from_url(url), hosts).await?);
         let Some(tls) = tls else { return Ok(stream) };
         let mut config = (*tls.current().map_err(|error| Failure::Setup(error.to_string()))?).clone();
         // It is asked in HTTP/1.1 and in nothing else.

@@ -499,6 +499,6 @@ async fn an_address_that_would_be_more_than_a_line_is_not_asked_for() {
     let events: Arc<dyn Events> = Arc::new(Log::default());
     let egress = Egress::new(&connection, &events, &Random::system()).unwrap();
     let address = Address { host: "a HTTP/1.1\r\nX: y".into(), port: 1 };
-    let why = egress.connect(&address).await.err().unwrap().to_string();
+    let why = egress.connect(&address, &Hosts::system()).await.err().unwrap().to_string();
     assert!(why.contains("is no address"), "{why}");
 }

@@ -6,6 +6,7 @@ use http::Method;
 use rcgen::{CertificateParams, DnType, KeyPair};
 use serde_json::{Value, json};
 
+use crate::support::certs::Authority;
 use crate::support::{ALICE, Answer, Launch, MASTER, Server};
 
 const REQUESTS: &str = "/apis/certificates.k8s.io/v1/certificatesigningrequests";
@@ -115,6 +116,48 @@ async fn a_signing_request_for_masters_is_refused() {
     );
     let made = ask(&server, MASTER, Method::POST, REQUESTS, &request("a", signer, "devs")).await;
     assert_eq!(made.code, 201, "{made:?}");
+}
+
+#[tokio::test]
+async fn attesting_for_a_signer_needs_a_right_to_it() {
+    const BUNDLES: &str = "/apis/certificates.k8s.io/v1beta1/clustertrustbundles";
+    let server = Launch::new()
+        .tokens()
+        .args(&[
+            "--feature-gates=ClusterTrustBundle=true",
+            "--runtime-config=certificates.k8s.io/v1beta1=true",
+        ])
+        .start()
+        .await;
+    server.until_it_has_namespaces().await;
+    let on = |resource: &str, verbs: &[&str]| json!({"apiGroups": ["certificates.k8s.io"], "resources": [resource], "verbs": verbs});
+    allow(&server, "bundles", on("clustertrustbundles", &["create", "get", "patch"])).await;
+    let bundle = |name: &str, signer: Option<&str>| {
+        let spec = json!({"signerName": signer, "trustBundle": Authority::new("ca").pem});
+        json!({
+            "apiVersion": "certificates.k8s.io/v1beta1", "kind": "ClusterTrustBundle", "metadata": {"name": name},
+            "spec": spec,
+        })
+    };
+    let create = async |token: &str, bundle: &Value| ask(&server, token, Method::POST, BUNDLES, bundle).await;
+    create(ALICE, &bundle("free", None)).await.gives(201);
+    let (name, signed) = ("example.com:foo:a", bundle("example.com:foo:a", Some("example.com/foo")));
+    let refused = format!(
+        "clustertrustbundles.certificates.k8s.io {name:?} is forbidden: user not permitted to attest for signerName \
+         \"example.com/foo\""
+    );
+    create(ALICE, &signed).await.is_status(403, "Forbidden", &refused);
+    create(MASTER, &signed).await.gives(201);
+
+    let path = format!("{BUNDLES}/{name}");
+    let change = async |patch: &Value| ask(&server, ALICE, Method::PATCH, &path, patch).await;
+    let other = json!({"spec": {"trustBundle": Authority::new("other").pem}});
+    change(&other).await.is_status(403, "Forbidden", &refused);
+    change(&json!({"metadata": {"finalizers": ["x.io/y"]}})).await.gives(200);
+    let mut signers = on("signers", &["attest"]);
+    signers["resourceNames"] = json!(["example.com/*"]);
+    allow(&server, "attest", signers).await;
+    change(&other).await.gives(200);
 }
 
 #[tokio::test]

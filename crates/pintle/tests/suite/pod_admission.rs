@@ -105,6 +105,9 @@ async fn a_pod_bears_bad_nodes_for_as_long_as_flags_say() {
     let own = json!({"key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoExecute"});
     let patient = made(&server, PODS, &pod("patient", json!({"tolerations": [own]}))).await;
     assert_eq!(patient["spec"]["tolerations"], json!([own, unreachable]));
+    let everything = json!([{"operator": "Exists"}]);
+    let kept = made(&server, PODS, &pod("kept", json!({"tolerations": everything}))).await;
+    assert_eq!(kept["spec"]["tolerations"], everything);
 }
 
 #[tokio::test]
@@ -127,12 +130,16 @@ async fn a_pod_follows_its_runtime_class() {
     });
     made(&server, CLASSES, &class).await;
     // At once after its class.
-    let made = made(&server, PODS, &sandboxed).await;
-    assert_eq!(made["spec"]["overhead"], json!({"cpu": "100m"}));
-    assert_eq!(made["spec"]["nodeSelector"], json!({"a": "b", "vm": "yes"}));
+    let follows = made(&server, PODS, &sandboxed).await;
+    assert_eq!(follows["spec"]["overhead"], json!({"cpu": "100m"}));
+    assert_eq!(follows["spec"]["nodeSelector"], json!({"a": "b", "vm": "yes"}));
     let (not_ready, unreachable) = (toleration("not-ready", 300), toleration("unreachable", 300));
-    assert_eq!(made["spec"]["tolerations"], json!([not_ready, unreachable, tolerated]));
-    assert_eq!(server.admin().get(&format!("{PODS}/sandboxed")).await.json()["spec"], made["spec"]);
+    assert_eq!(follows["spec"]["tolerations"], json!([not_ready, unreachable, tolerated]));
+    assert_eq!(server.admin().get(&format!("{PODS}/sandboxed")).await.json()["spec"], follows["spec"]);
+
+    let plain = made(&server, PODS, &pod("plain", json!({}))).await;
+    assert_eq!(json!([plain["spec"]["overhead"], plain["spec"]["nodeSelector"]]), json!([null, null]));
+    assert_eq!(plain["spec"]["tolerations"], json!([not_ready, unreachable]));
 
     let conflicting = pod("p", json!({"runtimeClassName": "kata", "nodeSelector": {"vm": "no"}}));
     send(&server, Method::POST, PODS, &conflicting).await.is_status(

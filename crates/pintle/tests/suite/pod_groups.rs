@@ -42,7 +42,14 @@ async fn a_group_is_made_of_a_template_and_protected() {
     // At once after its workload.
     let made = send(&server, Method::POST, GROUPS, &group("a", "w", "t", "basic")).await.gives(201);
     assert_eq!(made["metadata"]["finalizers"], json!(["scheduling.k8s.io/podgroup-protection"]));
-    send(&server, Method::POST, GROUPS, &group("b", "", "", "basic")).await.code_is(201);
+    let mut protected = group("b", "", "", "basic");
+    protected["metadata"]["finalizers"] = json!(["scheduling.k8s.io/podgroup-protection", "x.io/y"]);
+    let protected = send(&server, Method::POST, GROUPS, &protected).await.gives(201);
+    let finalizers = &protected["metadata"]["finalizers"];
+    assert_eq!(finalizers, &json!(["scheduling.k8s.io/podgroup-protection", "x.io/y"]));
+    let unused = json!({"metadata": {"finalizers": null}});
+    let unused = send(&server, Method::PATCH, &format!("{GROUPS}/b"), &unused).await.gives(200);
+    assert_eq!(unused["metadata"]["finalizers"], Value::Null, "updates do not protect it again");
     for (workload, template, why) in [
         ("w", "u", "PodGroupTemplate \"u\" not found in Workload \"w\""),
         ("v", "t", "Workload \"v\" not found"),

@@ -22,6 +22,16 @@ async fn a_pod_of_a_new_namespace_has_an_account_and_a_token() {
     assert_eq!(mount["mountPath"], "/var/run/secrets/kubernetes.io/serviceaccount");
     assert_eq!(pod["spec"]["volumes"][0]["name"], mount["name"]);
     assert_eq!(pod["spec"]["volumes"][0]["projected"]["defaultMode"], 420);
+    // A mirror pod shows a static pod of a node, and is not changed.
+    let mirror = json!({
+        "apiVersion": "v1", "kind": "Pod",
+        "metadata": {"name": "mirror", "annotations": {"kubernetes.io/config.mirror": "x"}},
+        "spec": {"nodeName": "n", "containers": [{"name": "c", "image": "i"}]},
+    });
+    kubectl.feed("create --namespace=team -f -", &mirror.to_string()).await;
+    let spec = kubectl.json("get pod mirror --namespace=team").await["spec"].clone();
+    let added = json!([spec["serviceAccountName"], spec["volumes"], spec["containers"][0]["volumeMounts"]]);
+    assert_eq!(added, json!([null, null, null]));
     let complaint = kubectl
         .fails(
             "run other --image=nginx --namespace=team --overrides={\"spec\":{\"serviceAccountName\":\"x\"}}",

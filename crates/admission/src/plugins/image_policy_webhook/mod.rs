@@ -55,6 +55,7 @@ impl ImagePolicyWebhook {
         // Directly, as in the reference, also where other webhooks are behind a proxy.
         let client = ClientOptions {
             timeout: TIMEOUT,
+            hosts: cluster.hosts.clone(),
             clock: cluster.clock.clone(),
             random: cluster.random.clone(),
             ..ClientOptions::default()

@@ -6,6 +6,7 @@ use std::time::Duration;
 use pintle_codec::json;
 use pintle_meta::Value;
 use pintle_outbound::egress::Selector;
+use pintle_outbound::hosts::Hosts;
 use pintle_outbound::kubeconfig::Users;
 use pintle_outbound::services::Resolver;
 use pintle_outbound::webhook::Backoff;
@@ -27,6 +28,7 @@ pub(super) struct Clients {
     users: Users,
     services: Arc<dyn Resolver>,
     egress: Option<Selector>,
+    hosts: Hosts,
     clock: Clock,
     random: Random,
     /// By their `clientConfig` as JSON; the one that was used last comes last.
@@ -44,6 +46,7 @@ impl Clients {
             users,
             services: cluster.services.clone(),
             egress: cluster.egress.clone(),
+            hosts: cluster.hosts.clone(),
             clock: cluster.clock.clone(),
             random: cluster.random.clone(),
             kept: Mutex::default(),
@@ -76,6 +79,7 @@ impl Clients {
             timeout: LONGEST_CALL,
             largest_answer: LARGEST_ANSWER,
             user_agent: USER_AGENT.parse().ok(),
+            hosts: self.hosts.clone(),
             clock: self.clock.clone(),
             random: self.random.clone(),
             ..found.options

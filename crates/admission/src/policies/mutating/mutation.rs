@@ -169,3 +169,7 @@ fn patched(patch: &Patch, mutated: &MutatedObject<'_>) -> Result<Option<Value>, 
     let read = (mutated.parse)(&text);
     read.map(Some).map_err(|why| Failure::Request(Box::new(Status::internal(why))))
 }
+
+#[cfg(test)]
+#[path = "properties.rs"]
+mod properties;

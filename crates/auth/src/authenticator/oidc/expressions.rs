@@ -1,32 +1,11 @@
 //! CEL over claims and over the user that they make.
 
-use pintle_cel::{Activation, Budget, Declarations, Environment, Field, ObjectType, Program, Type, Val};
+use pintle_cel::{Declarations, Field, ObjectType, Type, Val};
 use pintle_meta::value::Node;
 use pintle_meta::{Object, Value};
 
 use crate::User;
-
-/// A compiled expression and its text, for messages.
-pub(crate) struct Expression {
-    pub(crate) text: String,
-    program: Program,
-}
-
-impl Expression {
-    /// Evaluates the expression with a value of its variable.
-    pub(crate) fn evaluate<T>(
-        &self,
-        variable: &str,
-        value: &Value,
-        take: impl FnOnce(Val<'_>) -> Result<T, String>,
-    ) -> Result<T, String> {
-        let done = self.program.evaluate(&Activation::new().bind(variable, value), Budget::PER_CALL);
-        match done.value {
-            Ok(value) => take(value),
-            Err(error) => Err(format!("expression '{}' resulted in error: {error}", self.text)),
-        }
-    }
-}
+use crate::expression::Expression;
 
 /// Of one claim or several; of which type cannot be told before there is a token.
 pub(crate) fn mapping(text: &str) -> Result<Expression, String> {
@@ -48,18 +27,11 @@ fn claims() -> Declarations {
 }
 
 fn compile(declarations: Declarations, text: &str) -> Result<Expression, String> {
-    let program = Environment::new(declarations.unescape_keys()).compile(text).map_err(|error| {
-        if error.is_instantiation() {
-            format!("program instantiation failed: {error}")
-        } else {
-            format!("compilation failed: {error}")
-        }
-    })?;
-    Ok(Expression { text: text.to_owned(), program })
+    Expression::compile(declarations.unescape_keys(), text)
 }
 
 fn condition(expression: Expression) -> Result<Expression, String> {
-    match expression.program.result_type() {
+    match expression.result_type() {
         Type::Bool => Ok(expression),
         _ => Err("must evaluate to bool".into()),
     }

@@ -19,6 +19,7 @@ use pintle_runtime::{Clock, Spawner, Stopwatch};
 use super::{Error, Identity, TokenAuthenticator};
 use crate::User;
 use crate::configuration::authentication::{JwtAuthenticator, Mapping};
+use crate::expression::Expression;
 use crate::jwt::{Algorithm, Claims, Unverified, unverified_issuer};
 
 mod distributed;
@@ -29,7 +30,7 @@ mod search;
 mod tests;
 
 use distributed::Resolver;
-use expressions::{Expression, claims_value, texts, user_value};
+use expressions::{claims_value, texts, user_value};
 use keys::Provider;
 use search::{Location, Search};
 

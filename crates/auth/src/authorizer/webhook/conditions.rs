@@ -1,14 +1,15 @@
 //! Which questions a webhook is asked: expressions over `request`, the `spec` of a SubjectAccessReview.
 
-use pintle_cel::{Activation, Budget, Declarations, Environment, Field, ObjectType, Program, Type};
+use pintle_cel::{Declarations, Field, ObjectType, Type, Val};
 use pintle_meta::{Object, Value, field_path};
 
 use super::MatchConditions;
 use super::spec::{Requirements, Spec};
+use crate::expression::Expression;
 
 /// All must hold. One that does not is enough to pass the webhook over, whatever fails besides.
 pub struct Conditions {
-    programs: Vec<(String, Program)>,
+    expressions: Vec<Expression>,
     /// Whether selectors are looked at, since making them into values costs something.
     selectors: bool,
 }
@@ -16,23 +17,17 @@ pub struct Conditions {
 impl Conditions {
     /// Compiles expressions; the error says what is wrong with the first that cannot be.
     pub fn new(texts: &[&str]) -> Result<Conditions, String> {
-        let environment = Environment::new(Declarations::new().variable("request", Type::object(Request)));
+        let declarations = Declarations::new().variable("request", Type::object(Request));
         let compile = |text: &&str| {
-            let program = environment.compile(text).map_err(|error| {
-                if error.is_instantiation() {
-                    format!("program instantiation failed: {error}")
-                } else {
-                    format!("compilation failed: {error}")
-                }
-            })?;
-            match program.result_type() {
-                Type::Bool => Ok(((*text).to_owned(), program)),
+            let expression = Expression::compile(declarations.clone(), text)?;
+            match expression.result_type() {
+                Type::Bool => Ok(expression),
                 other => Err(format!("must evaluate to bool but got {other}")),
             }
         };
         // By its name alone, wherever it is: too often costs only time.
         let selectors = texts.iter().any(|text| text.contains("Selector"));
-        Ok(Conditions { programs: texts.iter().map(compile).collect::<Result<_, _>>()?, selectors })
+        Ok(Conditions { expressions: texts.iter().map(compile).collect::<Result<_, _>>()?, selectors })
     }
 }
 
@@ -40,19 +35,15 @@ impl MatchConditions for Conditions {
     fn matches(&self, spec: &Spec<'_>) -> Result<bool, String> {
         let request = value(spec, self.selectors);
         let mut errors = Vec::new();
-        for (text, program) in &self.programs {
-            let done = program.evaluate(&Activation::new().bind("request", &request), Budget::PER_CALL);
-            match done.value.map(|value| value.as_bool()) {
-                Ok(Some(true)) => {}
-                Ok(Some(false)) => return Ok(false),
-                Ok(None) => errors.push(format!(
-                    "cel evaluation error: expression '{text}' eval result type should be bool"
-                )),
-                Err(error) => {
-                    errors.push(format!(
-                        "cel evaluation error: expression '{text}' resulted in error: {error}"
-                    ));
-                }
+        for expression in &self.expressions {
+            let is_bool = |value: Val<'_>| {
+                let text = &expression.text;
+                value.as_bool().ok_or_else(|| format!("expression '{text}' eval result type should be bool"))
+            };
+            match expression.evaluate("request", &request, is_bool) {
+                Ok(true) => {}
+                Ok(false) => return Ok(false),
+                Err(error) => errors.push(format!("cel evaluation error: {error}")),
             }
         }
         match errors.as_slice() {

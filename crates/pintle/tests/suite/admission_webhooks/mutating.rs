@@ -45,6 +45,10 @@ async fn a_patch_is_stored_and_defaulted() {
     let fields = &stored["metadata"]["managedFields"][0]["fieldsV1"];
     assert_eq!(fields["f:metadata"]["f:labels"], Value::Null, "{fields}");
 
+    let other = made(&server, CONFIG_MAPS, &config_map("other")).await;
+    assert_eq!(other["metadata"]["labels"], Value::Null, "it is asked about pods alone");
+    assert_eq!(webhook.seen().len(), 1);
+
     // A patch that makes the object invalid is found by validation.
     let breaking = HttpsServer::start(|seen| {
         patch(seen, &json!([{"op": "replace", "path": "/spec/containers/0/name", "value": "Not A Name"}]))

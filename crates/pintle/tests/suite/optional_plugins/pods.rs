@@ -30,8 +30,13 @@ async fn images_are_always_pulled() {
     assert_eq!(policies(&created), json!(["Always", "Always", "Always", "Always"]));
     assert_eq!(policies(&server.admin().get(&format!("{PODS}/p")).await.json()), policies(&created));
 
-    let other = start(Launch::new(), "NodeRestriction").await;
+    // Templates are not changed, their pods are.
     let kept = json!({"containers": [{"name": "c", "image": "i", "imagePullPolicy": "Never"}]});
+    let template = json!({"metadata": {"name": "t"}, "template": pod("x", kept.clone())});
+    let template = made(&server, "/api/v1/namespaces/default/podtemplates", &template).await;
+    assert_eq!(template["template"]["spec"]["containers"][0]["imagePullPolicy"], "Never");
+
+    let other = start(Launch::new(), "NodeRestriction").await;
     let kept = made(&other, PODS, &pod("p", kept)).await;
     assert_eq!(kept["spec"]["containers"][0]["imagePullPolicy"], "Never");
 }
@@ -96,6 +101,10 @@ async fn pods_have_the_node_selector_of_their_namespace() {
         "Forbidden",
         "pods \"hdd\" is forbidden: pod node label selector labels conflict with its namespace whitelist",
     );
+    let none = json!({"scheduler.alpha.kubernetes.io/node-selector": ""});
+    made(&server, NAMESPACES, &namespace("free", none)).await;
+    let free = made(&server, "/api/v1/namespaces/free/pods", &pod("free", selector(json!({"a": "b"})))).await;
+    assert_eq!(free["spec"]["nodeSelector"], json!({"a": "b"}), "not that of the cluster");
     let broken = json!({"metadata": {"annotations": {"scheduler.alpha.kubernetes.io/node-selector": "env"}}});
     send(&server, Method::PATCH, "/api/v1/namespaces/fenced", &broken).await.gives(200);
     let answer = post(&server, fenced, &pod("any", json!({}))).await;

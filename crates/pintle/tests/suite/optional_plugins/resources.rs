@@ -42,6 +42,33 @@ async fn a_namespace_that_is_made_passes_admission() {
 }
 
 #[tokio::test]
+async fn a_plugin_that_admits_everything_overrules_none() {
+    let server = start(Launch::new(), "AlwaysAdmit").await;
+    let created = made(&server, &config_maps("default"), &config_map("a")).await;
+    assert_eq!(created["data"], Value::Null);
+    let missing = post(&server, &config_maps("gone"), &config_map("a")).await;
+    missing.is_status(404, "NotFound", "namespaces \"gone\" not found");
+    let patch = json!({"data": {"a": "b"}});
+    let path = format!("{}/a", config_maps("default"));
+    send(&server, Method::PATCH, &path, &patch).await.gives(200);
+    send(&server, Method::DELETE, &path, &json!({})).await.gives(200);
+}
+
+#[tokio::test]
+async fn a_plugin_that_denies_everything_denies_no_reads() {
+    let server = start(Launch::new(), "AlwaysAdmit,AlwaysDeny").await;
+    let path = config_maps("default");
+    let message = "configmaps \"a\" is forbidden: admission control is denying all modifications";
+    post(&server, &path, &config_map("a")).await.is_status(403, "Forbidden", message);
+    let list = server.admin().get(&path).await.gives(200);
+    assert_eq!(
+        list["items"].as_array().map(|items| items.iter().any(|map| map["metadata"]["name"] == "a")),
+        Some(false)
+    );
+    server.admin().get("/api/v1/namespaces/default").await.gives(200);
+}
+
+#[tokio::test]
 async fn objects_are_not_created_in_missing_namespaces() {
     // Without NamespaceLifecycle, which would say the same.
     let launch = Launch::new()

@@ -1,6 +1,7 @@
 //! Webhooks that are real HTTPS servers, asked by the plugins.
 
 mod failures;
+mod lookups;
 mod mutating;
 mod reviews;
 mod validating;
