@@ -24,19 +24,13 @@ const PATIENCE: Duration = Duration::from_secs(120);
 const VALIDATIONS: &str = r#""paramKind":{"apiVersion":"v1","kind":"ConfigMap"},"validations":[{"expression":"object.spec.containers.all(c, c.image.startsWith(params.data.registry))","message":"a registry"},{"expression":"params.data.label in object.metadata.labels"},{"expression":"!object.spec.?hostNetwork.orValue(false) && object.spec.containers.all(c, has(c.resources.limits))"}]"#;
 
 pub(crate) async fn measure(targets: &[Target], arguments: &Arguments) -> anyhow::Result<Vec<Row>> {
-    let dry_run = |objects: &Objects, number: usize| {
-        Request::post(format!("{}?dryRun=All", objects.path("pods")), objects.pod(number))
-    };
-    let none = short(targets, arguments, dry_run).await?;
+    let pod = |objects: &Objects, number: usize| Request::post(dry_run(objects, "pods"), objects.pod(number));
+    let none = short(targets, arguments, pod).await?;
     let result = async {
-        for target in targets {
-            add_others(target).await?;
-        }
-        let others = short(targets, arguments, dry_run).await?;
-        for target in targets {
-            add_matching(target).await?;
-        }
-        anyhow::Ok((others, short(targets, arguments, dry_run).await?))
+        add_others(targets).await?;
+        let others = short(targets, arguments, pod).await?;
+        add_matching(targets).await?;
+        anyhow::Ok((others, short(targets, arguments, pod).await?))
     }
     .await;
     for target in targets {
@@ -50,33 +44,42 @@ pub(crate) async fn measure(targets: &[Target], arguments: &Arguments) -> anyhow
     ])
 }
 
-/// Adds policies of secrets, and waits until the last one refuses one.
-async fn add_others(target: &Target) -> anyhow::Result<()> {
-    let Some(objects) = &target.objects else { return Ok(()) };
-    let connection = target.connection();
+/// Adds policies of secrets, and waits until the last one refuses one. Servers take turns, so that no connection idles.
+async fn add_others(targets: &[Target]) -> anyhow::Result<()> {
     for number in 0..OTHERS {
         let name = format!("{NAME}-{number}");
         let validations =
             format!(r#""validations":[{{"expression":"object.metadata.name != 's{number}'"}}]"#);
-        bind(connection, &name, "secrets", &validations, "").await?;
+        for target in targets.iter().filter(|target| target.objects.is_some()) {
+            bind(target.connection(), &name, "secrets", &validations, "").await?;
+        }
     }
     let secret = format!(r#"{{"metadata":{{"name":"s{}"}}}}"#, OTHERS - 1);
-    answered(connection, &format!("{}?dryRun=All", objects.path("secrets")), &secret, false).await
+    answered(targets, false, |objects| Request::post(dry_run(objects, "secrets"), secret.clone())).await
 }
 
-/// Adds the policy that matches, and waits until it refuses a pod of another registry.
-async fn add_matching(target: &Target) -> anyhow::Result<()> {
-    let Some(objects) = &target.objects else { return Ok(()) };
-    let connection = target.connection();
-    let param = r#"{"metadata":{"name":"params"},"data":{"registry":"registry.example.com/","label":"app"}}"#;
-    connection.expect(Request::post(objects.path("configmaps"), param)).await?;
-    let reference = r#","paramRef":{"name":"params","parameterNotFoundAction":"Deny"}"#;
-    bind(connection, NAME, "pods", VALIDATIONS, reference).await?;
-    let (path, pod) = (format!("{}?dryRun=All", objects.path("pods")), objects.pod(0));
-    answered(connection, &path, &pod.replace("registry.example.com/", "elsewhere.example.com/"), false)
-        .await?;
+/// Adds the policy that matches, and waits until it refuses a pod of another registry and accepts others.
+async fn add_matching(targets: &[Target]) -> anyhow::Result<()> {
+    for target in targets {
+        let Some(objects) = &target.objects else { continue };
+        let connection = target.connection();
+        let param =
+            r#"{"metadata":{"name":"params"},"data":{"registry":"registry.example.com/","label":"app"}}"#;
+        connection.expect(Request::post(objects.path("configmaps"), param)).await?;
+        let reference = r#","paramRef":{"name":"params","parameterNotFoundAction":"Deny"}"#;
+        bind(connection, NAME, "pods", VALIDATIONS, reference).await?;
+    }
+    answered(targets, false, |objects| {
+        let pod = objects.pod(0).replace("registry.example.com/", "elsewhere.example.com/");
+        Request::post(dry_run(objects, "pods"), pod)
+    })
+    .await?;
     // Without its parameter the policy refuses every pod.
-    answered(connection, &path, &pod, true).await
+    answered(targets, true, |objects| Request::post(dry_run(objects, "pods"), objects.pod(0))).await
+}
+
+fn dry_run(objects: &Objects, resource: &str) -> String {
+    format!("{}?dryRun=All", objects.path(resource))
 }
 
 async fn bind(
@@ -98,14 +101,26 @@ async fn bind(
     connection.expect(Request::post(format!("{GROUP}/{BINDINGS}"), binding)).await.map(drop)
 }
 
-/// Waits until a server accepts an object, or refuses it.
-async fn answered(connection: &Connection, path: &str, object: &str, accepted: bool) -> anyhow::Result<()> {
+/// Waits until all servers accept an object, or refuse it.
+async fn answered(
+    targets: &[Target],
+    accepted: bool,
+    request: impl Fn(&Objects) -> Request,
+) -> anyhow::Result<()> {
     let start = Instant::now();
-    while connection.ask(Request::post(path, object.to_owned())).await?.status.is_success() != accepted {
+    loop {
+        let mut pending = 0;
+        for target in targets {
+            let Some(objects) = &target.objects else { continue };
+            let answer = target.connection().ask(request(objects)).await?;
+            pending += usize::from(answer.status.is_success() != accepted);
+        }
+        if pending == 0 {
+            return Ok(());
+        }
         ensure!(start.elapsed() < PATIENCE, "a policy is not in effect after {PATIENCE:?}");
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
-    Ok(())
 }
 
 async fn remove(target: &Target) -> anyhow::Result<()> {
