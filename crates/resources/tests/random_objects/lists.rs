@@ -14,6 +14,9 @@ use pintle_storage_embedded::Options;
 
 use crate::subject::{Subject, write};
 
+/// Objects that one transaction stores.
+const MOST_PUTS: usize = 100;
+
 /// A store in memory.
 pub(crate) struct Lists {
     backend: Arc<dyn Backend>,
@@ -35,9 +38,11 @@ impl Lists {
             let value = pintle_registry::Stored::encode(&*subject.builtin, object)?;
             Ok(Op::Put { key: key(place), value, lease: None })
         };
-        let then = objects.iter().enumerate().map(put).collect::<Result<Vec<_>, String>>()?;
-        let written =
-            self.backend.txn(Txn { then, ..Txn::default() }).await.map_err(|error| error.to_string())?;
+        let puts = objects.iter().enumerate().map(put).collect::<Result<Vec<_>, String>>()?;
+        for then in puts.chunks(MOST_PUTS) {
+            let txn = Txn { then: then.to_vec(), ..Txn::default() };
+            self.backend.txn(txn).await.map_err(|error| error.to_string())?;
+        }
         let prefix = Bytes::from(prefix);
         let builtin = &subject.builtin;
         let store = Store::new(StoreConfig {
@@ -55,16 +60,16 @@ impl Lists {
         if entries.len() != objects.len() {
             return Err(format!("{} of {} objects", entries.len(), objects.len()));
         }
-        let revision = written.revision.0.to_string();
-        let with_revision = |mut object: Value| {
+        let at = |revision: u64, object: &Value| {
+            let mut object = object.clone();
             if let Some(metadata) = object.metadata_mut() {
-                metadata.insert("resourceVersion", &*revision);
+                metadata.insert("resourceVersion", revision.to_string());
             }
             object
         };
         for (entry, object) in entries.iter().zip(objects) {
             let listed = store.object(entry).map_err(|error| error.message)?;
-            let object = with_revision((*object).clone());
+            let object = at(entry.revision(), object);
             // Services are shown with what old ones lack.
             if !entry.is_as_stored() || listed != object {
                 return Err(format!("{} is listed as {}", write(&object), write(&listed)));
@@ -75,8 +80,11 @@ impl Lists {
                 let format = builtin.body_format(version, body).ok_or("no such version")?;
                 entries.iter().map(|entry| entry.body_once(&**builtin, format)).collect()
             };
-            let shown = |object: &&Value| builtin.to_version(version, (*object).clone()).map(with_revision);
-            let shown = objects.iter().map(shown).collect::<Result<Vec<_>, _>>()?;
+            let shown = entries
+                .iter()
+                .zip(objects)
+                .map(|(entry, object)| builtin.to_version(version, at(entry.revision(), object)));
+            let shown = shown.collect::<Result<Vec<_>, _>>()?;
             of_json(version, &bodies(Body::Json)?, &shown)?;
             of_protobuf(version, &bodies(Body::Protobuf)?, &shown)?;
         }
