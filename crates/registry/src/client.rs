@@ -300,7 +300,7 @@ struct Apply<'a> {
 #[async_trait]
 impl Change for Apply<'_> {
     async fn change(&mut self, write: &Write<'_>, old: Option<&Value>, _: &mut Vec<String>) -> Result<Value> {
-        write.apply(old, self.config, true)
+        Ok(write.apply(old, self.config, true)?.object)
     }
 
     fn if_missing(&self) -> IfMissing {

@@ -59,8 +59,8 @@ impl FieldManager {
 }
 
 impl FieldManager {
-    /// The new object of an apply, with its defaults and managers. `config` is what the request's text says; `live` and the
-    /// outcome are of the stored version. What nothing changes comes out as it went in.
+    /// Merges an applied configuration into an object. `config` is what the request's text says; `live` is of the stored version.
+    /// What nothing changes comes out as it went in.
     pub fn apply(
         &self,
         served: &dyn Served,
@@ -68,7 +68,7 @@ impl FieldManager {
         config: &Value,
         force: bool,
         now: &Time,
-    ) -> Result<Value> {
+    ) -> Result<Applied> {
         let kind = served.kind();
         // A configuration without a valid apiVersion is of no kind.
         let version = GroupVersion::parse(config.api_version());
@@ -91,7 +91,7 @@ impl FieldManager {
         };
         managed::keep_last_applied(&mut new, &self.name, config);
         applied.managed.set(&mut new);
-        Ok(new)
+        Ok(Applied { object: new, merged: applied.merged })
     }
 
     fn write<'a>(&'a self, served: &'a dyn Served, api_version: &'a str, now: &'a str) -> Write<'a> {
@@ -105,6 +105,15 @@ impl FieldManager {
             converter: served.managed_versions(),
         }
     }
+}
+
+/// The outcome of an apply.
+#[derive(Clone, Debug)]
+pub struct Applied {
+    /// The new object in the stored version, with its defaults and managers.
+    pub object: Value,
+    /// The merged object in the served version, before it was read; `None` if nothing changed.
+    pub merged: Option<Value>,
 }
 
 fn resets_of(fields: ResetFields) -> Resets {

@@ -35,7 +35,7 @@ pub use admission::{Admission, AdmissionFactory, AdmitAll, MutatingAdmission};
 pub use client::{Client, ObjectIdentity};
 pub use computed::Computed;
 pub use delete::{DeleteOptions, Deleted, Propagation, dry_run};
-pub use field_manager::FieldManager;
+pub use field_manager::{Applied, FieldManager};
 pub use mirror::{Mirror, Reflect};
 pub use record::Record;
 pub use reserve::{Allocation, Reservation, Reserve};
@@ -45,7 +45,7 @@ pub use store::{
     Transform, WriteOptions, cache_error,
 };
 pub use stored_objects::{Metrics, StoredCount};
-pub use strategy::{Context, GarbageCollection, ResetFields, SentBody, StagedDeletion, Strategy};
+pub use strategy::{Context, GarbageCollection, ResetFields, Sent, StagedDeletion, Strategy};
 pub use subresource::Subresource;
 pub use write::{Change, IfMissing, Replace, Target, Write};
 

@@ -30,21 +30,26 @@ pub struct Context {
     pub time: Option<Time>,
     /// Told to the client beside the answer.
     pub warnings: Vec<String>,
-    /// The body of a create or update, for errors that print parts of it.
-    pub sent: Option<SentBody>,
+    /// The object of a write before it was read, for errors that print parts of it.
+    pub sent: Option<Sent>,
 }
 
-/// The body of a request as the client sent it.
+/// The object of a request as it was before it was read into the normal form, which has no empty lists and maps.
 #[derive(Clone)]
-pub struct SentBody {
-    pub encoding: Encoding,
-    pub bytes: Bytes,
+pub enum Sent {
+    /// The body of a create or update.
+    Body { encoding: Encoding, bytes: Bytes },
+    /// The outcome of a patch or apply, in the request's version.
+    Patched(Value),
 }
 
-impl fmt::Debug for SentBody {
+impl fmt::Debug for Sent {
     /// Leaves the content out: it may be a secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} bytes of {:?}", self.bytes.len(), self.encoding)
+        match self {
+            Sent::Body { encoding, bytes } => write!(f, "{} bytes of {encoding:?}", bytes.len()),
+            Sent::Patched(_) => f.write_str("a patched object"),
+        }
     }
 }
 

@@ -59,6 +59,8 @@ pub struct Applied {
     /// The object in normal form, without defaults for new fields, and with its previous managers; `None` if it is
     /// unchanged.
     pub object: Option<Value>,
+    /// The same as it was merged, with the empty lists and maps that the normal form leaves out.
+    pub merged: Option<Value>,
     pub managed: Managed,
 }
 
@@ -114,18 +116,19 @@ pub fn apply(write: &Write<'_>, live: &Value, config: &Value, force: bool) -> Re
             managers.insert(id, own);
         }
     }
-    let object = if is_same {
-        None
+    let (object, merged) = if is_same {
+        (None, None)
     } else {
-        Some(normalized.map_err(|reason| {
+        let object = normalized.map_err(|reason| {
             let (what, kind) = (about(config), config.group_version_kind());
             failed(format!(
                 "failed to convert new object ({what}) to proper version: unable to convert unstructured object to \
                  {kind}: {reason}"
             ))
-        })?)
+        })?;
+        (Some(object), Some(new))
     };
-    Ok(Applied { object, managed: Managed { managers } })
+    Ok(Applied { object, merged, managed: Managed { managers } })
 }
 
 /// Removes changed fields from their managers, if there are no conflicts or `force` is set.

@@ -22,7 +22,7 @@ use pintle_storage::{Backend, KeyValue, TxnResult};
 
 use crate::metadata;
 use crate::reserve::{Reservation, Reserve};
-use crate::strategy::{Context, Strategy};
+use crate::strategy::{Context, Sent, Strategy};
 use crate::write::enforce_namespace;
 use crate::{Result, Stored, key};
 
@@ -88,6 +88,11 @@ pub trait Guard: Send + Sync + 'static {
 #[async_trait]
 pub trait Transform: Send {
     async fn transform(&mut self, old: Option<&Value>) -> Result<Value>;
+
+    /// Returns the object of the last attempt before it was read, where each attempt makes one; see [`Context::sent`].
+    fn sent(&mut self) -> Option<Sent> {
+        None
+    }
 
     /// Whether the write is about who manages which field, so that it fails rather than leave that out. Others are made
     /// without when the object is too large for the store otherwise.

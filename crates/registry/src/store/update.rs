@@ -119,7 +119,7 @@ impl Update<'_> {
             if !self.may_create {
                 return Err(store.not_found(self.name));
             }
-            let mut new = self.transform.transform(None).await?;
+            let mut new = self.transform(None).await?;
             store.check_guard(self.context, self.name, &new, None).await?;
             metadata::fill(&mut new, store.time_of(self.context), &store.random, &*store.config.strategy)?;
             self.created = true;
@@ -133,7 +133,7 @@ impl Update<'_> {
             return Ok((Decision::Write(new), taken));
         };
         self.created = false;
-        let mut new = self.transform.transform(Some(old)).await?;
+        let mut new = self.transform(Some(old)).await?;
         store.check_guard(self.context, self.name, &new, Some(old)).await?;
         self.check_version(&mut new, old)?;
         let Some(reserve) = store.taking() else {
@@ -151,6 +151,14 @@ impl Update<'_> {
                 Err(refused)
             }
         }
+    }
+
+    async fn transform(&mut self, old: Option<&Value>) -> Result<Value> {
+        let new = self.transform.transform(old).await?;
+        if let Some(sent) = self.transform.sent() {
+            self.context.sent = Some(sent);
+        }
+        Ok(new)
     }
 
     async fn checked(&mut self, mut new: Value, old: &Value) -> Result<Decision> {

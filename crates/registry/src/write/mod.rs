@@ -26,10 +26,10 @@ use self::metadata::{check_name, wipe_system_fields};
 use self::owner_references::remove_duplicates;
 use crate::Result;
 use crate::admission::MutatingAdmission;
-use crate::field_manager::FieldManager;
+use crate::field_manager::{Applied, FieldManager};
 use crate::served::Served;
 use crate::store::{Created, Preconditions, Store, Transform, WriteOptions};
-use crate::strategy::Context;
+use crate::strategy::{Context, Sent};
 use crate::subresource::Subresource;
 
 /// One write: the resource it is for, in a served version, its field manager and its admission.
@@ -63,6 +63,11 @@ pub trait Change: Send {
         old: Option<&Value>,
         warnings: &mut Vec<String>,
     ) -> Result<Value>;
+
+    /// As [`Transform::sent`].
+    fn sent(&mut self) -> Option<Sent> {
+        None
+    }
 
     fn if_missing(&self) -> IfMissing;
 
@@ -163,8 +168,8 @@ impl Write<'_> {
         self.manager.record(self.served, live, new, &self.now)
     }
 
-    /// Merges an applied configuration into an object. Returns it with its defaults and managed fields.
-    pub fn apply(&self, live: Option<&Value>, config: &Value, force: bool) -> Result<Value> {
+    /// Merges an applied configuration into an object.
+    pub fn apply(&self, live: Option<&Value>, config: &Value, force: bool) -> Result<Applied> {
         self.manager.apply(self.served, live, config, force, &self.now)
     }
 
@@ -202,6 +207,10 @@ impl Transform for Update<'_> {
         warnings.extend(managers::restore_if_invalid(managed.as_ref(), &mut new));
         warnings.extend(remove_duplicates(&mut new, true));
         Ok(new)
+    }
+
+    fn sent(&mut self) -> Option<Sent> {
+        self.change.sent()
     }
 
     fn needs_managers(&self) -> bool {

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use pintle_codec::kind::warnings;
 use pintle_codec::{Decoded, Error, cbor, yaml};
 use pintle_meta::{Status, Value};
-use pintle_registry::{Change, IfMissing, Write};
+use pintle_registry::{Change, IfMissing, Sent, Write};
 
 use super::call::Call;
 use super::endpoint::Endpoint;
@@ -46,7 +46,8 @@ pub(crate) async fn apply(
     let config = pintle_work::run(|| format.read(body)).await;
     let name = call.request.info.name.clone();
     let force = boolean(call.request, "force").unwrap_or(false);
-    let mut apply = Apply { endpoint, config, force, validation: options.field_validation, name: &name };
+    let mut apply =
+        Apply { endpoint, config, force, validation: options.field_validation, name: &name, merged: None };
     write(endpoint, call, context, &options, &mut apply).await
 }
 
@@ -58,13 +59,17 @@ struct Apply<'a> {
     force: bool,
     validation: FieldValidation,
     name: &'a str,
+    /// The merged object of the last attempt.
+    merged: Option<Value>,
 }
 
 impl Apply<'_> {
-    fn applied(&self, write: &Write<'_>, old: Option<&Value>, warned: &mut Vec<String>) -> Result<Value> {
+    fn applied(&mut self, write: &Write<'_>, old: Option<&Value>, warned: &mut Vec<String>) -> Result<Value> {
         let undecodable = |error: &Error| bad_request(format!("error decoding YAML: {error}"));
         let config = self.config.as_ref().map_err(undecodable)?;
-        let new = write.apply(old, &config.value, self.force)?;
+        let applied = write.apply(old, &config.value, self.force)?;
+        let new = applied.object;
+        self.merged = applied.merged;
         match (self.validation, &config.strict[..]) {
             (FieldValidation::Strict, [first, ..]) => {
                 return Err(bad_request(format!(
@@ -95,6 +100,10 @@ impl Change for Apply<'_> {
         warnings: &mut Vec<String>,
     ) -> Result<Value> {
         pintle_work::run(|| self.applied(write, old, warnings)).await
+    }
+
+    fn sent(&mut self) -> Option<Sent> {
+        self.merged.take().map(Sent::Patched)
     }
 
     fn if_missing(&self) -> IfMissing {

@@ -20,26 +20,32 @@ pub(crate) enum PatchBody {
     Strategic(Bytes, &'static Type),
 }
 
+/// The outcome of a patch.
+pub(crate) struct Patched {
+    /// The document as the patch leaves it, with the empty lists and maps that the object in normal form does not have.
+    pub(crate) document: Value,
+    /// The same as an object of the request's version, without defaults.
+    pub(crate) object: Value,
+    /// Warnings about its fields.
+    pub(crate) warnings: Vec<String>,
+}
+
 impl PatchBody {
-    /// The object after the patch, without defaults; and what the client is warned of.
+    /// Applies the patch to an object of the request's version.
     pub(crate) fn apply(
         &self,
         served: &dyn Served,
         before: Value,
         validation: FieldValidation,
-    ) -> Result<(Value, Vec<String>)> {
+    ) -> Result<Patched> {
         let strictly = validation != FieldValidation::Ignore;
-        match self {
-            PatchBody::Json(patch) => {
-                let (document, strict) = patched(before.clone(), patch, strictly)?;
-                read(served, &document, &before, strict, validation)
-            }
-            PatchBody::Merge(patch) => {
-                let (document, strict) = merged(before.clone(), patch, strictly)?;
-                read(served, &document, &before, strict, validation)
-            }
-            PatchBody::Strategic(patch, of) => merged_by_type(served, before, patch, of, validation),
-        }
+        let (document, strict) = match self {
+            PatchBody::Json(patch) => patched(before.clone(), patch, strictly)?,
+            PatchBody::Merge(patch) => merged(before.clone(), patch, strictly)?,
+            PatchBody::Strategic(patch, of) => return merged_by_type(served, before, patch, of, validation),
+        };
+        let (object, warnings) = read(served, &document, &before, strict, validation)?;
+        Ok(Patched { document, object, warnings })
     }
 }
 
@@ -108,7 +114,7 @@ fn merged_by_type(
     patch: &[u8],
     of: &'static Type,
     validation: FieldValidation,
-) -> Result<(Value, Vec<String>)> {
+) -> Result<Patched> {
     let decoded = strategic::decode(patch).map_err(|error| bad_request(error.to_string()))?;
     let mut patch = decoded.value;
     let document = strategic::apply(of, before.clone(), &mut patch).map_err(not_mergeable)?;
@@ -124,7 +130,8 @@ fn merged_by_type(
     }
     let mut strict = decoded.strict;
     strict.extend(typed.strict);
-    validated(Received { object, strict }, validation, refuse)
+    let (object, warnings) = validated(Received { object, strict }, validation, refuse)?;
+    Ok(Patched { document, object, warnings })
 }
 
 fn not_mergeable(error: strategic::Error) -> Box<Status> {

@@ -1,11 +1,12 @@
 //! Reading the body of a write, and its way into the registry's write pipeline.
 
+use bytes::Bytes;
 use http::StatusCode;
 use pintle_codec::kind::{Unreadable, strict_error, warnings};
 use pintle_codec::negotiate::Encoding;
 use pintle_meta::Value;
 use pintle_patch::managed::manager_name;
-use pintle_registry::{Change, Context, FieldManager, MutatingAdmission, SentBody, Served, Target, Write};
+use pintle_registry::{Change, Context, FieldManager, MutatingAdmission, Sent, Served, Target, Write};
 use pintle_runtime::Clock;
 
 use super::call::Call;
@@ -20,7 +21,7 @@ pub(crate) struct WriteRequest {
     /// The object in the stored version, with its defaults.
     pub(crate) object: Value,
     pub(crate) options: WriteOptions,
-    pub(crate) sent: SentBody,
+    pub(crate) sent: Sent,
 }
 
 impl WriteRequest {
@@ -29,31 +30,32 @@ impl WriteRequest {
         let encoding = body::encoding(call.request, call.shared.encodings)?;
         let bytes = body::read(call.request).await?;
         let options = WriteOptions::read(call.request, "CreateOptions")?;
-        WriteRequest::read(endpoint, call, SentBody { encoding, bytes }, options).await
+        WriteRequest::read(endpoint, call, encoding, bytes, options).await
     }
 
     pub(crate) async fn from_put(endpoint: &Endpoint, call: &mut Call<'_>) -> Result<WriteRequest> {
         let bytes = body::read(call.request).await?;
         let options = WriteOptions::read(call.request, "UpdateOptions")?;
         let encoding = body::encoding(call.request, call.shared.encodings)?;
-        WriteRequest::read(endpoint, call, SentBody { encoding, bytes }, options).await
+        WriteRequest::read(endpoint, call, encoding, bytes, options).await
     }
 
     async fn read(
         endpoint: &Endpoint,
         call: &mut Call<'_>,
-        sent: SentBody,
+        encoding: Encoding,
+        bytes: Bytes,
         options: WriteOptions,
     ) -> Result<WriteRequest> {
         let served = &*endpoint.served;
         let read = || {
-            let (object, warned) = read(served, sent.encoding, &sent.bytes, options.field_validation);
+            let (object, warned) = read(served, encoding, &bytes, options.field_validation);
             (object.and_then(|object| served.to_stored(object)), warned)
         };
         let (object, warned) = pintle_work::run(read).await;
         call.warnings.extend(warned);
         let object = object?;
-        Ok(WriteRequest { object, options, sent })
+        Ok(WriteRequest { object, options, sent: Sent::Body { encoding, bytes } })
     }
 }
 

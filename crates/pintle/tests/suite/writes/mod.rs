@@ -2,6 +2,7 @@
 //! writers, and hostile patches.
 
 mod concurrency;
+mod empties;
 mod field_validation;
 mod hostile;
 mod managers;

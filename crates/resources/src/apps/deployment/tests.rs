@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use pintle_codec::negotiate::Encoding;
 use pintle_features::Feature;
-use pintle_registry::{Context, SentBody};
+use pintle_registry::{Context, Sent};
 
 use crate::framework::strategy::Settings;
 use crate::framework::strategy::testing::{of, text, warnings, with_settings};
@@ -268,13 +268,13 @@ fn errors_print_the_empty_map_that_a_client_sent() {
         "template":{"metadata":{"labels":{}},"spec":{"containers":[{"name":"c","image":"i"}]}}}}"#;
     let deployments = of("apps", "deployments");
     let object = deployments.tree(std::str::from_utf8(SENT).unwrap());
-    let printed = |sent: Option<SentBody>| {
+    let printed = |sent: Option<Sent>| {
         let context = Context { sent, ..Context::default() };
         let errors = deployments.strategy.validate(&context, &object);
         let found = errors.iter().find(|error| error.field == "spec.template.metadata.labels");
         found.unwrap_or_else(|| panic!("{errors:?}")).value.to_string()
     };
-    let sent = SentBody { encoding: Encoding::Json, bytes: Bytes::from_static(SENT) };
+    let sent = Sent::Body { encoding: Encoding::Json, bytes: Bytes::from_static(SENT) };
     assert_eq!(printed(Some(sent)), "{}");
     assert_eq!(printed(None), "null");
 }

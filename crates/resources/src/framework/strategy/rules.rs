@@ -282,7 +282,7 @@ impl Tabled {
     }
 
     fn walk(&self, context: &Context, validate: Validate, object: &Value, old: Option<&Value>) -> Vec<Error> {
-        let errors = Errors::new(&self.settings.features).of_body(context.sent.clone());
+        let errors = Errors::new(&self.settings.features).of(context.sent.clone());
         validate(&self.settings, &Cursor::root(object, old, &errors));
         errors.into_vec()
     }

@@ -1,106 +1,129 @@
 //! Empty lists and maps that a client sent.
 //!
 //! The normal form has none where Go's `omitempty` leaves them out, but the reference's errors print them: `[]` where the client
-//! sent an empty list, `null` where it sent none. They are looked for in the body once an error prints a value, so valid objects
-//! pay nothing.
+//! sent an empty list or a patch left one, `null` where there was none. They are looked for in the body or the patched document
+//! once an error prints a value, so valid objects pay nothing.
+//!
+//! ```text
+//! stored                          labels: {a: b}
+//! patch   labels: {a: null}   ->  labels: {}       which the reference prints as {}
+//! patch   labels: null        ->  no labels        null
+//! ```
 
-use std::cell::OnceCell;
+use std::borrow::Cow;
+use std::cell::{Cell, OnceCell};
 
 use pintle_codec::negotiate::Encoding;
 use pintle_codec::{cbor, json, yaml};
 use pintle_meta::field_path::Path;
-use pintle_meta::{Node, Value};
-use pintle_registry::SentBody;
+use pintle_meta::{Node, Object, Value};
+use pintle_registry::Sent;
 
-/// Limit of the empty values that are known. In a body with more of them, none is printed: each costs a look per error.
-const MOST: usize = 256;
+/// Limit of the fields and items that all errors of a validation look at; those after it print none: many errors may print the
+/// same large value.
+const MOST_WORK: usize = 4_000_000;
 
-/// The empty lists and maps of a request's body.
-#[derive(Debug, Default)]
+/// The empty lists and maps of a request.
+#[derive(Debug)]
 pub(crate) struct Empties {
-    sent: Option<SentBody>,
-    paths: OnceCell<Vec<Vec<String>>>,
+    sent: Option<Sent>,
+    /// The object as it was sent, without types; null if there is none.
+    decoded: OnceCell<Value>,
+    /// Work that is left.
+    left: Cell<usize>,
+}
+
+impl Default for Empties {
+    fn default() -> Empties {
+        Empties::new(None)
+    }
 }
 
 impl Empties {
-    pub(crate) fn new(sent: Option<SentBody>) -> Empties {
-        Empties { sent, paths: OnceCell::new() }
+    pub(crate) fn new(sent: Option<Sent>) -> Empties {
+        Empties { sent, decoded: OnceCell::new(), left: Cell::new(MOST_WORK) }
     }
 
     /// Returns the value at a path with the empty lists and maps that were sent there or below; `None` if there are none.
     pub(crate) fn restored(&self, at: &Path<'_>, value: &Value) -> Option<Value> {
-        let paths = self.paths.get_or_init(|| self.sent.as_ref().map(paths).unwrap_or_default());
-        if paths.is_empty() {
-            return None;
+        let mut sent = self.decoded.get_or_init(|| self.sent.as_ref().map(decoded).unwrap_or_default());
+        for segment in at.segments() {
+            sent = child(sent, &segment)?;
         }
-        let at = at.segments();
-        let below = paths.iter().filter(|path| {
-            path.len() >= at.len() && at.iter().zip(*path).all(|(segment, known)| segment == known)
-        });
-        let mut restored = None;
-        for path in below {
-            let restored = restored.get_or_insert_with(|| value.clone());
-            insert(restored, &path[at.len()..]);
-        }
-        restored
+        self.merged(value, sent)
     }
-}
 
-/// Inserts an empty value where there is none. Does nothing if the way there is not in the object, as in one that was changed.
-fn insert(value: &mut Value, path: &[String]) {
-    match path {
-        [] if value.is_null() => *value = Value::hollow(),
-        [] => {}
-        [name] => {
-            if let Some(fields) = value.as_object_mut().filter(|fields| !fields.contains(name)) {
-                fields.insert(name.as_str(), Value::hollow());
-            }
+    /// Returns a value with the empty ones of what was sent in its place. Both may differ in anything else, as where the
+    /// object was changed since.
+    fn merged(&self, value: &Value, sent: &Value) -> Option<Value> {
+        let left = self.left.get().checked_sub(1 + size(sent))?;
+        self.left.set(left);
+        if value.is_null() {
+            return is_empty(sent).then(Value::hollow);
         }
-        [name, below @ ..] => {
-            let next = match value.node() {
-                Node::List(_) => {
-                    name.parse::<usize>().ok().and_then(|index| value.as_list_mut()?.get_mut(index))
+        let mut merged = Cow::Borrowed(value);
+        match (value.node(), sent.node()) {
+            (Node::List(items), Node::List(sent)) => {
+                for (index, (item, sent)) in items.iter().zip(sent).enumerate() {
+                    if let Some(item) = self.merged(item, sent)
+                        && let Some(items) = merged.to_mut().as_list_mut()
+                    {
+                        items[index] = item;
+                    }
                 }
-                _ => value.get_mut(name),
-            };
-            if let Some(next) = next {
-                insert(next, below);
             }
+            (Node::Object(fields), Node::Object(sent)) => {
+                for (name, sent) in sent.iter() {
+                    let new = match fields.get(name) {
+                        Some(value) => self.merged(value, sent),
+                        None => is_empty(sent).then(Value::hollow),
+                    };
+                    if let Some(new) = new
+                        && let Some(fields) = merged.to_mut().as_object_mut()
+                    {
+                        fields.insert(name, new);
+                    }
+                }
+            }
+            _ => {}
+        }
+        match merged {
+            Cow::Owned(merged) => Some(merged),
+            Cow::Borrowed(_) => None,
         }
     }
 }
 
-/// Returns the paths of all empty lists and maps of a body.
-fn paths(sent: &SentBody) -> Vec<Vec<String>> {
-    let decoded = match sent.encoding {
-        Encoding::Json => json::decode_untyped(&sent.bytes),
-        Encoding::Yaml => yaml::decode_untyped(&sent.bytes),
-        Encoding::Cbor => cbor::decode_untyped(&sent.bytes),
-        // It does not tell an empty list from an absent one.
-        Encoding::Protobuf => return Vec::new(),
+/// Returns the object as it was sent; null where it does not tell an empty list from an absent one.
+fn decoded(sent: &Sent) -> Value {
+    let decoded = match sent {
+        Sent::Body { encoding: Encoding::Json, bytes } => json::decode_untyped(bytes),
+        Sent::Body { encoding: Encoding::Yaml, bytes } => yaml::decode_untyped(bytes),
+        Sent::Body { encoding: Encoding::Cbor, bytes } => cbor::decode_untyped(bytes),
+        Sent::Body { encoding: Encoding::Protobuf, .. } => return Value::NULL,
+        // Parts of it are typed, and others still text.
+        Sent::Patched(document) => {
+            let mut text = Vec::new();
+            json::encode(document, &mut text);
+            json::decode_untyped(&text)
+        }
     };
-    let mut found = Vec::new();
-    if let Ok(decoded) = decoded {
-        collect(&decoded.value, &mut Vec::new(), &mut found);
-    }
-    if found.len() > MOST { Vec::new() } else { found }
+    decoded.map(|decoded| decoded.value).unwrap_or_default()
 }
 
-fn collect(value: &Value, path: &mut Vec<String>, found: &mut Vec<Vec<String>>) {
-    let mut below = |segment: String, value: &Value| {
-        path.push(segment);
-        collect(value, path, found);
-        path.pop();
-    };
+fn child<'a>(value: &'a Value, segment: &str) -> Option<&'a Value> {
     match value.node() {
-        Node::List([]) => found.push(path.clone()),
-        Node::List(items) => {
-            items.iter().enumerate().for_each(|(index, item)| below(index.to_string(), item));
-        }
-        Node::Object(fields) if fields.is_empty() => found.push(path.clone()),
-        Node::Object(fields) => fields.iter().for_each(|(name, value)| below(name.to_owned(), value)),
-        _ => {}
+        Node::List(items) => items.get(segment.parse::<usize>().ok()?),
+        _ => value.get(segment),
     }
+}
+
+fn size(value: &Value) -> usize {
+    value.as_list().map_or(0, <[Value]>::len) + value.as_object().map_or(0, Object::len)
+}
+
+fn is_empty(value: &Value) -> bool {
+    matches!(value.node(), Node::List(_) | Node::Object(_)) && size(value) == 0
 }
 
 #[cfg(test)]
@@ -109,7 +132,7 @@ mod tests {
 
     fn sent(text: &'static str) -> Empties {
         let bytes = bytes::Bytes::from_static(text.as_bytes());
-        Empties::new(Some(SentBody { encoding: Encoding::Json, bytes }))
+        Empties::new(Some(Sent::Body { encoding: Encoding::Json, bytes }))
     }
 
     fn object(text: &str) -> Value {
@@ -139,12 +162,30 @@ mod tests {
     }
 
     #[test]
-    fn bodies_without_empty_values_or_with_many_have_none() {
+    fn bodies_without_empty_values_have_none() {
         assert_eq!(sent(r#"{"a":[1],"b":{"c":null}}"#).restored(&Path::new("a"), &Value::NULL), None);
         assert_eq!(sent("no JSON").restored(&Path::new("a"), &Value::NULL), None);
-        let many = format!("{{\"a\":[{}[]]}}", "[],".repeat(MOST));
-        let bytes = bytes::Bytes::from(many);
-        let many = Empties::new(Some(SentBody { encoding: Encoding::Json, bytes }));
-        assert_eq!(many.restored(&Path::new("a"), &Value::NULL), None);
+    }
+
+    #[test]
+    fn a_patched_document_keeps_its_empty_values() {
+        let document = json::open(br#"{"a":{"b":[ ],"c":null},"d":{}}"#).expect("JSON");
+        assert!(matches!(document.get("a").map(Value::node), Some(Node::Raw(_))), "it is not read yet");
+        let empties = Empties::new(Some(Sent::Patched(document)));
+        let restored = empties.restored(&Path::new("a"), &object("{}")).expect("some");
+        assert_eq!(restored.get("b").map(Value::node), Some(Node::Hollow));
+        assert_eq!(restored.get("c"), None);
+        assert!(empties.restored(&Path::new("d"), &Value::NULL).is_some());
+    }
+
+    #[test]
+    fn errors_look_at_a_limited_number_of_values() {
+        let fields: Vec<String> = (0..1000).map(|n| format!("\"{n}\":[]")).collect();
+        let body = format!("{{\"a\":{{{}}}}}", fields.join(","));
+        let many = Empties::new(Some(Sent::Body { encoding: Encoding::Json, bytes: body.into() }));
+        let value = object("{}");
+        let restored = || many.restored(&Path::new("a"), &value);
+        assert_eq!(restored().and_then(|value| Some(value.as_object()?.len())), Some(1000));
+        assert!((0..MOST_WORK / 1000).any(|_| restored().is_none()));
     }
 }

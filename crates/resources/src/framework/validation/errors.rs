@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 
 use pintle_features::{Feature, Features};
 use pintle_meta::field_path::{Error, MOST_ERRORS, Value as Printed};
-use pintle_registry::SentBody;
+use pintle_registry::Sent;
 
 use super::empties::Empties;
 
@@ -29,8 +29,8 @@ impl Errors {
         Errors { loose_addresses, ..Errors::default() }
     }
 
-    /// Returns the same for the object of this body.
-    pub(crate) fn of_body(self, sent: Option<SentBody>) -> Errors {
+    /// Returns the same for an object that was sent so.
+    pub(crate) fn of(self, sent: Option<Sent>) -> Errors {
         Errors { empties: Empties::new(sent), ..self }
     }
 

@@ -7,7 +7,7 @@ use http::header::CONTENT_TYPE;
 use pintle_codec::negotiate::Encoding;
 use pintle_meta::field_path::{Error, Path};
 use pintle_meta::{Details, Status, Value};
-use pintle_registry::{Change, IfMissing, Write};
+use pintle_registry::{Change, IfMissing, Sent, Write};
 use pintle_schema::Type;
 
 use crate::rest::apply::{Format, apply};
@@ -63,7 +63,7 @@ pub(crate) async fn patch(endpoint: &Endpoint, call: &mut Call<'_>) -> Result<Re
         _ => return apply(endpoint, call, &bytes, Format::Cbor, options).await,
     };
     let context = endpoint.context(call.request);
-    let mut patch = Patch { endpoint, change, validation: options.field_validation };
+    let mut patch = Patch { endpoint, change, validation: options.field_validation, document: None };
     write(endpoint, call, context, &options, &mut patch).await
 }
 
@@ -92,15 +92,18 @@ struct Patch<'a> {
     endpoint: &'a Endpoint,
     change: PatchBody,
     validation: FieldValidation,
+    /// The patched document of the last attempt.
+    document: Option<Value>,
 }
 
 impl Patch<'_> {
-    fn patched(&self, write: &Write<'_>, old: &Value, warnings: &mut Vec<String>) -> Result<Value> {
+    fn patched(&mut self, write: &Write<'_>, old: &Value, warnings: &mut Vec<String>) -> Result<Value> {
         let served = &*self.endpoint.served;
         let before = served.to_served(old.clone())?;
-        let object;
-        (object, *warnings) = self.change.apply(served, before, self.validation)?;
-        let mut new = served.to_stored(object)?;
+        let patched = self.change.apply(served, before, self.validation)?;
+        *warnings = patched.warnings;
+        self.document = Some(patched.document);
+        let mut new = served.to_stored(patched.object)?;
         write.record(Some(old), &mut new)?;
         Ok(new)
     }
@@ -116,6 +119,10 @@ impl Change for Patch<'_> {
     ) -> Result<Value> {
         let old = old.cloned().unwrap_or_default();
         pintle_work::run(|| self.patched(write, &old, warnings)).await
+    }
+
+    fn sent(&mut self) -> Option<Sent> {
+        self.document.take().map(Sent::Patched)
     }
 
     fn if_missing(&self) -> IfMissing {
