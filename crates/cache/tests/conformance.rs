@@ -141,7 +141,9 @@ impl Backend for Cached {
         self.store.current_revision().await
     }
 
+    /// A cache that is late starts over, and its watches with it.
     async fn compact(&self, revision: Revision) -> Result<()> {
+        self.all.wait_for_current(WAIT).await.map_err(plain)?;
         self.store.compact(revision).await
     }
 

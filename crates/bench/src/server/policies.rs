@@ -33,7 +33,7 @@ pub(crate) async fn measure(targets: &[Target], arguments: &Arguments) -> anyhow
         anyhow::Ok((others, short(targets, arguments, pod).await?))
     }
     .await;
-    for target in targets {
+    for target in targets.iter().filter(|target| target.objects.is_some()) {
         remove(target).await?;
     }
     let (others, matching) = result?;

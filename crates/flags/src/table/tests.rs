@@ -10,7 +10,7 @@ use crate::help::shown_default;
 use crate::value::Value;
 
 /// Sections that the reference does not have.
-const OWN: [&str; 2] = ["Pintle", "Earlier releases"];
+const OWN: [&str; 3] = ["Pintle", "In-process controllers", "Earlier releases"];
 
 /// The rows of a list without its heading.
 fn upstream(file: &str) -> Option<Vec<Vec<String>>> {
