@@ -8,7 +8,7 @@ use pintle_auth::authorizer::rbac::Escalation;
 use pintle_auth::{Authenticator, Authorizer};
 use pintle_codec::negotiate::{ENCODINGS, ENCODINGS_WITH_CBOR, Encoding};
 use pintle_controllers::manager::ElectionConfig;
-use pintle_controllers::{IdentityConfig, Peers, Runtime, ServiceConfig};
+use pintle_controllers::{IdentityConfig, NamespaceDeletion, Peers, Runtime, ServiceConfig};
 use pintle_discovery::GroupVersion;
 use pintle_documentation::Texts;
 use pintle_extensions::Extensions;
@@ -121,7 +121,10 @@ impl Startup {
     pub(crate) async fn open_stores(&self, config: &mut Config) -> Result<Stores, Error> {
         let network = service_network(&config.network, &self.settings);
         let backend = self.backend.clone();
-        Stores::open(backend, &mut config.storage, &self.settings, network, &self.spawner, &config.clock)
+        let ends_namespaces =
+            !config.storage.is_shared && config.controllers.selection.contains(NamespaceDeletion::NAME);
+        let (spawner, clock) = (&self.spawner, &config.clock);
+        Stores::open(backend, &mut config.storage, &self.settings, network, spawner, clock, ends_namespaces)
             .await
     }
 

@@ -3,11 +3,12 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use pintle_cache::{Feed, Limits};
 use pintle_codec::negotiate::Encoding;
-use pintle_registry::{Client, Served, Store, StoreConfig, StorePolicy};
+use pintle_registry::{Client, Served, Store, StoreConfig, StoreOptions, StorePolicy};
 use pintle_resources::builtin::Builtin;
 use pintle_resources::served::Version;
 use pintle_resources::service::{ServiceAllocations, ServiceNetwork};
@@ -36,6 +37,11 @@ const DECIDES_LATER_REQUESTS: &[(&str, &str)] = &[
     ("networking.k8s.io", "ingressclasses"),
     ("storage.k8s.io", "storageclasses"),
 ];
+
+/// How long the answer to the deletion of a namespace waits for its end, where this server deletes it at once. A client that
+/// reads an empty namespace next finds that it is gone: one that would finalize it itself, as tests against servers without
+/// kube-controller-manager do, has nothing to race with.
+const NAMESPACE_PATIENCE: Duration = Duration::from_millis(50);
 
 /// A kind that is stored, and its store.
 pub(crate) struct StoredKind {
@@ -89,6 +95,8 @@ pub(crate) struct Stores {
     /// The encoding of new values of built-in kinds.
     pub(crate) encoding: Encoding,
     pub(crate) allocations: Arc<ServiceAllocations>,
+    /// Whether this server alone deletes the content of namespaces, at once.
+    ends_namespaces: bool,
 }
 
 impl Stores {
@@ -99,6 +107,7 @@ impl Stores {
         network: ServiceNetwork,
         spawner: &Spawner,
         clock: &Clock,
+        ends_namespaces: bool,
     ) -> Result<Stores, Error> {
         let resources = Resources::builtin()?;
         let root = format!("/{}/", config.prefix.trim_matches('/'));
@@ -118,6 +127,7 @@ impl Stores {
             policy: Arc::new(policy),
             encoding: config.encoding,
             allocations: Arc::new(ServiceAllocations::new(network)),
+            ends_namespaces,
         };
         stores.open_all(settings);
         Ok(stores)
@@ -155,7 +165,7 @@ impl Stores {
                     stored: builtin.clone(),
                     strategy,
                 })
-                .with_options(self.policy.of(version.group, resource.name))
+                .with_options(self.options_of(version.group, resource.name))
                 .with_clock(settings.clock.clone())
                 .with_random(settings.random.clone());
                 if DECIDES_LATER_REQUESTS.contains(&(version.group, resource.name)) {
@@ -167,6 +177,14 @@ impl Stores {
                 self.kinds.insert(storage.path, StoredKind { builtin, store: Arc::new(store) });
             }
         }
+    }
+
+    fn options_of(&self, group: &str, resource: &str) -> StoreOptions {
+        let end_patience = match (group, resource) {
+            ("", "namespaces") if self.ends_namespaces => NAMESPACE_PATIENCE,
+            _ => Duration::ZERO,
+        };
+        StoreOptions { end_patience, ..self.policy.of(group, resource) }
     }
 
     /// Returns the store of a path of keys, such as `namespaces`.

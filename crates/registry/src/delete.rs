@@ -83,9 +83,13 @@ impl Store {
         if let Some(why) = config.strategy.forbids_deletion(name) {
             return Err(Box::new(Status::forbidden(&config.group, &config.resource, name, why)));
         }
+        let is_dry_run = options.dry_run;
         let deleted = self.delete_one(context, name, admission, options).await?;
-        if let Deleted::Object { object, gone: false } = &deleted {
+        if let Deleted::Object { object, gone: false } = &deleted
+            && !is_dry_run
+        {
             self.wait_for_cache(object).await;
+            self.wait_for_end(object).await;
         }
         Ok(deleted)
     }

@@ -11,13 +11,15 @@ use pintle_meta::{Reason, Status, Value};
 use pintle_registry::testing::{Put, Untyped, object as thing};
 use pintle_registry::{
     Admission, AdmitAll, Context, DeleteOptions, Deleted, Preconditions, Propagation, Result, StagedDeletion,
-    Store, StoreConfig, Strategy, Transform, WriteOptions,
+    Store, StoreConfig, StoreOptions, Strategy, Transform, WriteOptions,
 };
 use pintle_runtime::{ManualClock, Random};
 use pintle_storage_embedded::Options;
 
 #[path = "flow/collections.rs"]
 mod collections;
+#[path = "flow/ends.rs"]
+mod ends;
 #[path = "flow/guards.rs"]
 mod guards;
 #[path = "flow/mirrors.rs"]

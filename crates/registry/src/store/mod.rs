@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use pintle_cache::{Entry, Resource};
+use pintle_cache::{Entry, Interest, Next, Resource};
 use pintle_meta::field_path::Path;
 use pintle_meta::validation::object_meta;
 use pintle_meta::{Reason, Status, Value};
@@ -237,6 +237,25 @@ impl Store {
             // A cache that does not catch up in time is only late.
             let _ = self.config.cache.wait_for(revision, CACHE_WAIT).await;
         }
+    }
+
+    /// Waits for an object that was marked as deleted to be gone, where that is asked for.
+    pub(crate) async fn wait_for_end(&self, marked: &Value) {
+        let patience = self.options.end_patience;
+        let Some(revision) = marked.resource_version().parse().ok().filter(|_| !patience.is_zero()) else {
+            return;
+        };
+        let Ok(key) = key::own(self.config.namespaced, marked.namespace(), marked.name()) else { return };
+        let Ok(mut cursor) = self.config.cache.watch(revision, Interest::Key(key.into())) else { return };
+        let gone = async {
+            while let Next::Changes(changes) = cursor.next().await {
+                if changes.iter().any(|change| change.deleted) {
+                    return;
+                }
+            }
+        };
+        // What finalizers hold for longer goes on without the client.
+        let _ = self.clock.timeout(patience, gone).await;
     }
 
     async fn check_guard(

@@ -1,5 +1,7 @@
 //! Options of stores, as the command line sets them for all and for single resources.
 
+use std::time::Duration;
+
 /// How a store serves its objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StoreOptions {
@@ -11,11 +13,19 @@ pub struct StoreOptions {
     pub unsafe_deletion: bool,
     /// Bytes of the keys' prefix that all resources share, such as `/registry`; errors of writes that are only tried leave it out.
     pub shared_prefix: usize,
+    /// How long the answer to a deletion waits for the end of an object that finalizers hold. Zero: it does not wait.
+    pub end_patience: Duration,
 }
 
 impl Default for StoreOptions {
     fn default() -> StoreOptions {
-        StoreOptions { watch_cache: true, garbage_collection: true, unsafe_deletion: false, shared_prefix: 0 }
+        StoreOptions {
+            watch_cache: true,
+            garbage_collection: true,
+            unsafe_deletion: false,
+            shared_prefix: 0,
+            end_patience: Duration::ZERO,
+        }
     }
 }
 
