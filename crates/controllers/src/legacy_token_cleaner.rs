@@ -191,8 +191,8 @@ fn passed(date: &Time, period: Duration, now: &Time) -> Duration {
 /// Returns the time until a duration has passed since a time.
 fn remaining(since: &Time, duration: Duration, now: &Time) -> Duration {
     let age = now.nanos_since(since);
-    let age = u64::try_from(age).map_or(Duration::ZERO, Duration::from_nanos);
-    duration.saturating_sub(age)
+    let nanos = Duration::from_nanos(age.unsigned_abs());
+    if age < 0 { duration.saturating_add(nanos) } else { duration.saturating_sub(nanos) }
 }
 
 /// Reads a date, as `2006-01-02`.

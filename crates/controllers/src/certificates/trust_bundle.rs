@@ -25,7 +25,6 @@ pub struct TrustBundlePublisher {
     bundles: Followed,
     /// The place of the signer among the fields of bundles.
     signer: usize,
-    version: &'static str,
     api: ApiClient,
     root_ca: Arc<str>,
     repairs: Repairs,
@@ -37,17 +36,16 @@ impl TrustBundlePublisher {
     /// Its service account.
     pub const ACCOUNT: &'static str = "kube-apiserver-serving-clustertrustbundle-publisher";
 
-    /// `signer` is the place of `spec.signerName` among the fields of bundles, which are written in `version`.
+    /// `signer` is the place of `spec.signerName` among the fields of bundles.
     pub fn new(
         bundles: Followed,
         signer: usize,
-        version: &'static str,
         api: ApiClient,
         root_ca: Arc<str>,
         clock: Clock,
         metrics: SyncMetrics,
     ) -> TrustBundlePublisher {
-        TrustBundlePublisher { bundles, signer, version, api, root_ca, repairs: Repairs::new(clock), metrics }
+        TrustBundlePublisher { bundles, signer, api, root_ca, repairs: Repairs::new(clock), metrics }
     }
 
     async fn sync(&self) -> Result<Requeue> {
@@ -56,7 +54,7 @@ impl TrustBundlePublisher {
             None => {
                 let bundle = json!({
                     "kind": "ClusterTrustBundle",
-                    "apiVersion": format!("{GROUP}/{}", self.version),
+                    "apiVersion": format!("{GROUP}/v1beta1"),
                     "metadata": {"name": name},
                     "spec": {"signerName": SIGNER, "trustBundle": &*self.root_ca},
                 });
