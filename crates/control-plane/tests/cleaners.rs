@@ -20,6 +20,9 @@ const DAY: Duration = Duration::from_secs(24 * 3600);
 /// Valid in form, for a key that nobody has.
 const PEM: &str = include_str!("data/request.b64");
 
+/// A request without names, signed by an Ed25519 key.
+const STUB: &str = "MH8wMwIBADAAMCowBQYDK2VwAyEAw8t7FrcsMEjLbcVn4mCanRkOn4V5dY8sH55EkwkPG1WgADAFBgMrZXADQQDbQNa2mPOIh62Mh2FauDrmlG4fLDcGAbJ5odaOSlJPbexqVtyof2XmZQ3C9C9li0c7DEJSglpoeuxU0LRdp7AP";
+
 struct Plane {
     plane: ControlPlane,
     clock: Arc<ManualClock>,
@@ -30,6 +33,8 @@ impl Plane {
         let clock = ManualClock::starting_at(SystemTime::UNIX_EPOCH + Duration::from_secs(1_800_000_000));
         let mut config = Config { clock: clock.clock(), ..Config::new().expect("a configuration") };
         config.features = Features::default().with(Feature::PodCertificateRequest, true);
+        config.api.groups.runtime_config =
+            [("certificates.k8s.io/v1beta1".to_owned(), "true".to_owned())].into();
         let names: Vec<String> = controllers.split(',').map(str::to_owned).collect();
         config.controllers.selection = ControllerSelection::parse(&names).expect("known names");
         let backend = Arc::new(Store::open(Options::memory()).expect("a store"));
@@ -154,4 +159,22 @@ async fn unused_automatic_tokens_are_marked_and_deleted_a_year_later() {
     plane.settled().await;
     assert!(mark("mounted").await.is_some());
     assert_eq!(mark("manual").await, None);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn requests_for_certificates_of_pods_go_after_a_quarter_of_an_hour() {
+    let plane = Plane::start("podcertificaterequest-cleaner-controller").await;
+    let requests = "/apis/certificates.k8s.io/v1beta1/namespaces/default/podcertificaterequests";
+    let spec = json!({
+        "signerName": "example.com/signer", "podName": "p", "podUID": "a", "serviceAccountName": "s",
+        "serviceAccountUID": "b", "nodeName": "n", "nodeUID": "c", "maxExpirationSeconds": 86400,
+        "stubPKCS10Request": STUB,
+    });
+    plane.ok("POST", requests, json!({"metadata": {"name": "r"}, "spec": spec})).await;
+    let path = format!("{requests}/r");
+    plane.settled().await;
+    plane.after(HOUR / 4).await;
+    assert!(plane.exists(&path).await);
+    plane.after(Duration::from_secs(1)).await;
+    assert!(plane.is_gone(&path).await);
 }

@@ -12,10 +12,11 @@ mod pod_requests;
 mod signer;
 mod trust_bundle;
 
+use std::time::Duration;
+
 use async_trait::async_trait;
 use pintle_meta::{Status, Value};
 use pintle_registry::Result;
-use std::time::Duration;
 
 use crate::followed::Followed;
 use crate::runtime::{Controller, Key, RateLimits, Requeue, Source};

@@ -249,3 +249,34 @@ async fn kubectl_approves_and_denies() {
     let ann = kubectl.signed_in("ann", &user);
     assert_eq!(ann.ok("auth whoami -o jsonpath={.status.userInfo.username}").await, "ann");
 }
+
+#[tokio::test]
+async fn the_authority_of_this_server_is_a_trust_bundle_where_there_are_some() {
+    let launch = with_controllers("kube-apiserver-serving-clustertrustbundle-publisher-controller")
+        .arg("--feature-gates=ClusterTrustBundle=true")
+        .arg("--runtime-config=certificates.k8s.io/v1beta1=true");
+    let server = launch.start().await;
+    ready(&server).await;
+    let bundles = "/apis/certificates.k8s.io/v1beta1/clustertrustbundles";
+    let signer = "kubernetes.io/kube-apiserver-serving";
+    let authority = std::fs::read_to_string(server.pki().join("pintle-ca.crt")).expect("the authority");
+    let own = async || {
+        let found = server.admin().get(bundles).await.gives(200);
+        let items = found["items"].as_array().expect("items").clone();
+        items.into_iter().filter(|bundle| bundle["spec"]["signerName"] == signer).collect::<Vec<_>>()
+    };
+    let is_right = async || {
+        let own = own().await;
+        own.len() == 1 && own[0]["spec"]["trustBundle"] == authority.as_str()
+    };
+    eventually("the bundle", async || is_right().await).await;
+    let name = own().await[0]["metadata"]["name"].as_str().expect("a name").to_owned();
+    assert!(name.starts_with("kubernetes.io:kube-apiserver-serving:") && name.len() == 37 + 24, "{name}");
+    // That of an earlier authority goes, and what is deleted comes back.
+    let spec = json!({"signerName": signer, "trustBundle": Authority::new("old").pem});
+    let old = json!({"metadata": {"name": "kubernetes.io:kube-apiserver-serving:old"}, "spec": spec});
+    post(&server, bundles, &old).await;
+    eventually("the old bundle is gone", async || is_right().await).await;
+    super::delete(&server, &format!("{bundles}/{name}")).await;
+    eventually("the bundle is back", async || is_right().await).await;
+}
