@@ -136,7 +136,15 @@ impl ServiceAccountTokens {
             annotations.insert(ACCOUNT_UID, account.uid());
         }
         // With the version that the cache had: what has changed meanwhile is looked at again.
-        unless_changed(self.api.replace(&location, &secret).await.map(drop)).map(|()| Requeue::Never)
+        let written = self.api.replace(&location, &secret).await.map(drop);
+        if let Err(status) = &written
+            && status.reason == Reason::Invalid
+        {
+            // It is immutable, for example: only a change could help, which comes up by itself.
+            self.failed(&key, status);
+            return Ok(Requeue::Never);
+        }
+        unless_changed(written).map(|()| Requeue::Never)
     }
 
     /// Deletes the secrets of an account that was deleted.

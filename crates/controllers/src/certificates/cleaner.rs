@@ -101,7 +101,7 @@ fn end(request: &Value) -> Option<(Time, &'static str)> {
                 add(since, HOUR, "it is more than approvedExpiration duration old and approved.");
             }
             "Approved" => {
-                add(since, DAY, "it is approved but unissued for more than pendingExpiration duration.")
+                add(since, DAY, "it is approved but unissued for more than pendingExpiration duration.");
             }
             "Denied" => add(since, HOUR, "it is more than deniedExpiration duration old and denied."),
             "Failed" => add(since, HOUR, "it is more than deniedExpiration duration old and failed."),
