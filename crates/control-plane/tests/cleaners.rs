@@ -1,4 +1,4 @@
-//! Controllers that remove what is done with, on a control plane whose clock the test advances.
+//! Controllers that remove what is done with, or lack what they need, on a control plane whose clock the test advances.
 
 use std::convert::Infallible;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -39,7 +39,14 @@ impl Plane {
         config.controllers.selection = ControllerSelection::parse(&names).expect("known names");
         let backend = Arc::new(Store::open(Options::memory()).expect("a store"));
         let plane = ControlPlane::start(backend, config).await.expect("a control plane");
-        tokio::time::timeout(Duration::from_secs(30), plane.is_started()).await.expect("in time");
+        let is_started = plane.is_started();
+        for _ in 0..3000 {
+            if is_started() {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        assert!(is_started(), "post-start hooks are done");
         Plane { plane, clock }
     }
 
@@ -177,4 +184,20 @@ async fn requests_for_certificates_of_pods_go_after_a_quarter_of_an_hour() {
     assert!(plane.exists(&path).await);
     plane.after(Duration::from_secs(1)).await;
     assert!(plane.is_gone(&path).await);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_a_private_key_secrets_stay_without_a_token() {
+    let plane = Plane::start("serviceaccount-token,csrsigning,root-ca-cert-publisher").await;
+    let namespace = "/api/v1/namespaces/default";
+    plane.ok("POST", &format!("{namespace}/serviceaccounts"), json!({"metadata": {"name": "robot"}})).await;
+    let annotations = json!({"kubernetes.io/service-account.name": "robot"});
+    let secret = json!({
+        "metadata": {"name": "t", "annotations": annotations}, "type": "kubernetes.io/service-account-token",
+    });
+    plane.ok("POST", &format!("{namespace}/secrets"), secret).await;
+    plane.settled().await;
+    let found = plane.ok("GET", &format!("{namespace}/secrets/t"), Value::Null).await;
+    assert!(found["data"].is_null(), "{found}");
+    assert!(!plane.exists(&format!("{namespace}/configmaps/kube-root-ca.crt")).await);
 }

@@ -125,19 +125,6 @@ async fn an_account_forgets_a_secret_that_was_deleted() {
 }
 
 #[tokio::test]
-async fn without_a_private_key_there_are_no_tokens_in_secrets() {
-    let launch = with_controllers("serviceaccount-token");
-    let made = launch.path("sa.pub");
-    let key = rcgen::KeyPair::generate().expect("a key");
-    std::fs::write(&made, key.public_key_pem()).expect("written");
-    let launch = launch.arg(format!("--service-account-key-file={}", made.display()));
-    let server = launch.start().await;
-    ready(&server).await;
-    let said = "Controller serviceaccount-token-controller does not run: there is no private key";
-    assert_eq!(server.stderr().matches(said).count(), 1);
-}
-
-#[tokio::test]
 async fn kubectl_gets_a_token_by_a_secret() {
     let server = Launch::with_defaults().arg("--controllers=*").start().await;
     ready(&server).await;
