@@ -1,8 +1,10 @@
 //! Certificate requests (PKCS #10): their subject, their key and whether they are signed with it.
 
 use x509_parser::certification_request::X509CertificationRequest;
+use x509_parser::extensions::{GeneralName, ParsedExtension};
 use x509_parser::prelude::FromDer;
 
+use crate::certificate_authority;
 use crate::x509::{Certificate, PublicKey, pem};
 
 /// The subject of the requested certificate.
@@ -24,17 +26,80 @@ pub enum Error {
     Signature(&'static str),
 }
 
+/// The parts of a request that signers look at and that certificates take over.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Details {
+    pub subject: Subject,
+    pub dns_names: Vec<String>,
+    pub email_addresses: Vec<String>,
+    /// Of 4 or 16 bytes.
+    pub ip_addresses: Vec<Vec<u8>>,
+    pub uris: Vec<String>,
+    /// The subject as certificates have it.
+    pub subject_der: Vec<u8>,
+    /// The key as a `SubjectPublicKeyInfo`.
+    pub key_der: Vec<u8>,
+}
+
+impl Details {
+    /// Reads the first PEM block, which has to be a request.
+    pub fn read(text: &[u8]) -> Result<Details, Error> {
+        let contents = contents(text)?;
+        let request = parse(&contents)?;
+        let info = &request.certification_request_info;
+        let mut details = Details {
+            subject: subject_of(&request),
+            subject_der: certificate_authority::subject(&info.subject),
+            key_der: info.subject_pki.raw.to_vec(),
+            ..Details::default()
+        };
+        for extension in request.requested_extensions().into_iter().flatten() {
+            match extension {
+                ParsedExtension::SubjectAlternativeName(names) => {
+                    names.general_names.iter().try_for_each(|name| details.add(name))?;
+                }
+                ParsedExtension::ParseError { .. } => {
+                    return Err(Error::Malformed("structure error: malformed extension".into()));
+                }
+                _ => {}
+            }
+        }
+        Ok(details)
+    }
+
+    fn add(&mut self, name: &GeneralName<'_>) -> Result<(), Error> {
+        match name {
+            GeneralName::DNSName(name) => self.dns_names.push((*name).to_owned()),
+            GeneralName::RFC822Name(address) => self.email_addresses.push((*address).to_owned()),
+            GeneralName::URI(uri) => self.uris.push((*uri).to_owned()),
+            GeneralName::IPAddress(address) if matches!(address.len(), 4 | 16) => {
+                self.ip_addresses.push(address.to_vec());
+            }
+            GeneralName::IPAddress(address) => {
+                let why = format!("x509: cannot parse IP address of length {}", address.len());
+                return Err(Error::Malformed(why));
+            }
+            // Names of other kinds are not taken over.
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
 /// Reads the subject of the first PEM block, which has to be a request.
 pub fn subject(text: &[u8]) -> Result<Subject, Error> {
     let contents = contents(text)?;
-    let request = parse(&contents)?;
+    Ok(subject_of(&parse(&contents)?))
+}
+
+fn subject_of(request: &X509CertificationRequest<'_>) -> Subject {
     let subject = &request.certification_request_info.subject;
     let common_name = subject.iter_common_name().last().and_then(|name| name.as_str().ok());
     let organizations = subject.iter_organization().filter_map(|group| group.as_str().ok());
-    Ok(Subject {
+    Subject {
         common_name: common_name.unwrap_or_default().to_owned(),
         organizations: organizations.map(str::to_owned).collect(),
-    })
+    }
 }
 
 /// Checks that the first PEM block is a request that was signed with the key that it is for.

@@ -6,6 +6,7 @@
 
 pub mod authenticator;
 pub mod authorizer;
+pub mod certificate_authority;
 pub mod certificate_request;
 pub mod configuration;
 mod expression;

@@ -12,8 +12,8 @@ use pintle_auth::authorizer::AlwaysAllow;
 use pintle_auth::{Authenticator, Authorizer, TokenAuthenticator};
 use pintle_cache::Pool;
 use pintle_codec::negotiate::Encoding;
-use pintle_controllers::Trust;
 use pintle_controllers::manager::Selection;
+use pintle_controllers::{CertificateSigners, LegacyTokenCleaner, Trust};
 use pintle_features::Features;
 use pintle_metrics::Registry;
 use pintle_outbound::egress::Selector;
@@ -188,6 +188,12 @@ pub struct NetworkConfig {
 /// The controllers that kube-controller-manager runs for every cluster, and that can run in this process.
 pub struct ControllersConfig {
     pub selection: Selection,
+    /// The certificate authorities by which pods verify this server, in PEM.
+    pub root_ca: Option<Arc<str>>,
+    /// The authorities that sign requests for certificates.
+    pub signers: CertificateSigners,
+    /// How long a legacy token of a service account must not have been used before it is removed.
+    pub legacy_token_period: Duration,
 }
 
 /// Health checks beside those of hooks.
@@ -343,7 +349,12 @@ impl NetworkConfig {
 
 impl Default for ControllersConfig {
     fn default() -> ControllersConfig {
-        ControllersConfig { selection: Selection::none() }
+        ControllersConfig {
+            selection: Selection::none(),
+            root_ca: None,
+            signers: CertificateSigners::default(),
+            legacy_token_period: LegacyTokenCleaner::PERIOD,
+        }
     }
 }
 

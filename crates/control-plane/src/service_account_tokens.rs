@@ -27,6 +27,8 @@ pub struct ServiceAccountConfig {
     pub audiences: Arc<[String]>,
     /// `None`: tokens cannot be requested.
     pub signer: Option<Arc<dyn Signer>>,
+    /// Signs the tokens that are kept in secrets; `None`: none are made.
+    pub legacy_signer: Option<Arc<dyn Signer>>,
     pub keys: Arc<dyn KeySource>,
     /// Whether legacy tokens are checked against their secret.
     pub lookup: bool,
@@ -49,6 +51,7 @@ impl Default for ServiceAccountConfig {
             issuers: vec![DEFAULT_ISSUER.into()],
             audiences: [DEFAULT_ISSUER.to_owned()].into(),
             signer: None,
+            legacy_signer: None,
             keys: Arc::new(FixedKeys(Arc::new(Keys::new(Vec::new())))),
             lookup: true,
             bootstrap_tokens: false,

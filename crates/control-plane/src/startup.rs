@@ -293,7 +293,11 @@ impl Startup {
         };
         let managed = ManagedControllers {
             stores,
-            selection: config.controllers.selection.clone(),
+            config: &config.controllers,
+            legacy_signer: config.authentication.service_accounts.legacy_signer.clone(),
+            features: self.features,
+            served: &self.served,
+            registry: &self.registry,
             api: api.clone(),
             catalog: Arc::new(ServerCatalog::new(stores, &self.served, &resources.definitions)),
             runtime: self.runtime.clone(),

@@ -104,6 +104,12 @@ impl ApiClient {
         ApiClient { api, user: Arc::new(controller_user(account)) }
     }
 
+    /// Sends requests as kube-controller-manager itself, whose tokens of service accounts are its own work.
+    pub fn of_manager(api: Arc<dyn Api>) -> ApiClient {
+        let (name, groups) = ("system:kube-controller-manager".into(), vec![ALL_AUTHENTICATED.into()]);
+        ApiClient { api, user: Arc::new(User { name, groups, ..User::default() }) }
+    }
+
     async fn send(&self, location: &Location, operation: Operation, metadata_only: bool) -> Result<Value> {
         let (user, location) = (self.user.clone(), location.clone());
         self.api.send(ApiRequest { user, location, operation, metadata_only }).await

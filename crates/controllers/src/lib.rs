@@ -8,41 +8,60 @@
 
 mod api;
 mod bootstrap_roles;
+mod bootstrap_tokens;
 mod catalog;
+mod certificates;
 mod cluster_authentication_trust;
 mod cluster_role_aggregation;
 mod default_service_accounts;
 mod default_service_range;
 mod flow_control;
+mod followed;
 mod identity;
 mod kubernetes_service;
+mod legacy_token_cleaner;
 mod legacy_token_tracking;
 pub mod manager;
 mod namespace;
 mod priority_classes;
+mod repairs;
+mod root_ca;
 mod runtime;
+mod service_account_tokens;
 mod service_repair;
 mod storage_versions;
+mod sync_metrics;
 mod system_namespaces;
 mod table;
 mod validating_policy_status;
 
 pub use api::{Api, ApiClient, ApiRequest, Location, Operation, PatchKind, SYSTEM_NAMESPACE, found};
 pub use bootstrap_roles::{AccessObjects, BootstrapRoles};
+pub use bootstrap_tokens::{BootstrapSigner, BootstrapTokenCleaner};
 pub use catalog::{Catalog, CatalogResource, CatalogSnapshot, CatalogVerbs, ObjectKeys};
+pub use certificates::{
+    AuthoritySource, CERTIFICATE_ACCOUNT, CertificateApprover, CertificateController,
+    CertificateRequestCleaner, CertificateSigner, CertificateSigners, CertificateStep,
+    PodCertificateRequestCleaner, SIGNERS, TrustBundlePublisher,
+};
 pub use cluster_authentication_trust::{ClusterAuthenticationTrust, FrontProxies, Trust};
 pub use cluster_role_aggregation::ClusterRoleAggregation;
 pub use default_service_accounts::DefaultServiceAccounts;
 pub use default_service_range::DefaultServiceRange;
 pub use flow_control::FlowControl;
+pub use followed::Followed;
 pub use identity::{Identity, IdentityConfig};
 pub use kubernetes_service::{KubernetesService, Peers, ServiceConfig};
+pub use legacy_token_cleaner::LegacyTokenCleaner;
 pub use legacy_token_tracking::LegacyTokenTracking;
 pub use namespace::NamespaceDeletion;
 pub use priority_classes::PriorityClasses;
+pub use root_ca::RootCaPublisher;
 pub use runtime::{Controller, Key, Metrics, RateLimits, Requeue, Runtime, Source, WorkQueue, start};
+pub use service_account_tokens::{ServiceAccountTokens, TokenResources};
 pub use service_repair::ServiceRepair;
 pub use storage_versions::{Pending, StorageVersionObjects, StorageVersions, StoredResource};
+pub use sync_metrics::SyncMetrics;
 pub use system_namespaces::{SYSTEM_NAMESPACES, SystemNamespaces};
 pub use table::{CONTROLLERS, MANAGED_HOOK, Registration};
 pub use validating_policy_status::{PolicyTypeChecker, PolicyWarning, ValidatingPolicyStatus};

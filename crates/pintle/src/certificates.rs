@@ -14,7 +14,7 @@ use pintle_server::tls::{KeyPairFiles, Tls, TlsOptions, read_certificates};
 use tokio::sync::Notify;
 
 use crate::addresses::{client_host, names};
-use crate::options::{Options, RequestHeaderOptions, ServingOptions, StoreOptions};
+use crate::options::{AuthorityFiles, Options, RequestHeaderOptions, ServingOptions, StoreOptions};
 use crate::pki::{self, Names, Pki};
 use crate::{admin, sentence};
 
@@ -22,6 +22,8 @@ use crate::{admin, sentence};
 pub(crate) struct Certificates {
     pub(crate) tls: Arc<Tls>,
     client_ca: PathBuf,
+    /// The certificates by which clients verify this server, as far as it knows.
+    serving_ca: PathBuf,
     pub(crate) clients: Arc<ClientCertificates>,
     pub(crate) front_proxy: Option<Arc<RequestHeader>>,
     generated: Option<Generated>,
@@ -86,9 +88,10 @@ impl Certificates {
 
         let default = serving.key_pair.clone().unwrap_or_else(|| pki.serving());
         let makes_serving = serving.key_pair.is_none() && !pki.has_foreign_serving();
+        let serving_ca = if makes_serving { pki.authority() } else { default.certificate.clone() };
         let admin = serving.client_ca.is_none().then(|| Admin {
             kubeconfig: cert_dir.join(admin::FILE_NAME),
-            authority: if makes_serving { pki.authority() } else { default.certificate.clone() },
+            authority: serving_ca.clone(),
             host: client_host(serving),
         });
         let names = makes_serving.then(|| names(serving)).transpose()?;
@@ -111,6 +114,7 @@ impl Certificates {
         Ok(Certificates {
             tls: Arc::new(Tls::new(tls).context("cannot serve TLS")?),
             client_ca,
+            serving_ca,
             clients: Arc::new(clients),
             front_proxy: front_proxy(options.peers.request_header.as_ref())?,
             generated,
@@ -142,6 +146,23 @@ impl Certificates {
             }),
             uid_headers: options.peers.uid_headers,
         }
+    }
+
+    /// Returns the authorities by which pods verify this server: those that are given, or those of the administrator's kubeconfig.
+    pub(crate) fn root_ca(&self, options: &Options) -> anyhow::Result<Arc<str>> {
+        let path = options.controllers.root_ca.as_ref().unwrap_or(&self.serving_ca);
+        read_certificates(path).context("--root-ca-file")?;
+        let text =
+            std::fs::read_to_string(path).with_context(|| format!("--root-ca-file: {}", path.display()))?;
+        Ok(text.into())
+    }
+
+    /// Returns the authority that this server made for itself, if it is also the one by which it knows its clients: certificates
+    /// that it signs are accepted.
+    pub(crate) fn own_authority(&self) -> Option<AuthorityFiles> {
+        let pki = Pki::new(self.cert_dir.clone());
+        let files = AuthorityFiles { certificate: pki.authority(), key: pki.authority_key() };
+        (self.client_ca == files.certificate && files.key.exists()).then_some(files)
     }
 
     /// Takes up certificates that change on disk, and renews those of this server, as long as the control plane runs.

@@ -24,7 +24,7 @@ use crate::log_check::LogCheck;
 use crate::manifests::Folders;
 use crate::options::Options;
 use crate::storage::Storage;
-use crate::{addresses, admission, authentication, egress, service_accounts, snapshot};
+use crate::{addresses, admission, authentication, egress, service_accounts, signing, snapshot};
 
 /// Everything that was opened and read for a control plane.
 pub(crate) struct Parts<'a> {
@@ -87,7 +87,7 @@ pub(crate) fn complete(parts: Parts<'_>) -> anyhow::Result<Config> {
         storage: storage_config(options, storage, egress::etcd(egress.as_ref())),
         api: api(flags, options)?,
         network: addresses::network(options, listening, egress)?,
-        controllers: ControllersConfig { selection: options.controllers.selection.clone() },
+        controllers: controllers(options, certificates)?,
         health: HealthConfig {
             checks: vec![HealthCheck::new("log", LogCheck::start(parts.logging.clone(), &spawner))],
             livez_grace: options.livez_grace_period,
@@ -103,6 +103,15 @@ pub(crate) fn complete(parts: Parts<'_>) -> anyhow::Result<Config> {
         flags: flags.flag_values(),
         endpoints: snapshot_endpoint(storage).into_iter().collect(),
         ..defaults
+    })
+}
+
+fn controllers(options: &Options, certificates: &Certificates) -> anyhow::Result<ControllersConfig> {
+    Ok(ControllersConfig {
+        selection: options.controllers.selection.clone(),
+        root_ca: Some(certificates.root_ca(options)?),
+        signers: signing::load(options, certificates)?,
+        legacy_token_period: options.controllers.legacy_token_period,
     })
 }
 

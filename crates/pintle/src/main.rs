@@ -21,6 +21,7 @@ mod pki;
 mod run;
 mod service_accounts;
 mod signals;
+mod signing;
 mod snapshot;
 mod storage;
 mod wait;

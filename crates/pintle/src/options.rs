@@ -16,7 +16,7 @@ mod controllers;
 mod peers;
 mod serving;
 
-pub(crate) use controllers::ControllerOptions;
+pub(crate) use controllers::{AuthorityFiles, ControllerOptions};
 pub(crate) use peers::{
     AuthenticationSource, AuthorizationWebhookOptions, OidcOptions, PeerOptions, RequestHeaderOptions,
     TokenWebhookOptions,

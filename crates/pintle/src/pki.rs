@@ -65,6 +65,10 @@ impl Pki {
         self.path("pintle-ca.crt")
     }
 
+    pub(crate) fn authority_key(&self) -> PathBuf {
+        self.path("pintle-ca.key")
+    }
+
     pub(crate) fn serving(&self) -> KeyPairFiles {
         self.pair("apiserver")
     }
@@ -134,7 +138,7 @@ impl Pki {
 
     /// The authority that is there, or a new one.
     fn issuer(&self) -> anyhow::Result<Issuer<'static, KeyPair>> {
-        let (certificate, key) = (self.authority(), self.path("pintle-ca.key"));
+        let (certificate, key) = (self.authority(), self.authority_key());
         match (certificate.exists(), key.exists()) {
             (true, true) => Issuer::from_ca_cert_pem(&read(&certificate)?, read_key(&key)?)
                 .map_err(|_| cannot_sign(&certificate)),

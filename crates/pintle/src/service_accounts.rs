@@ -51,8 +51,11 @@ pub(crate) fn load(
         },
         None => {
             let (signing, keys) = own_keys(options, cert_dir)?;
+            let signer = signing.map(|key| Arc::new(key) as Arc<dyn Signer>);
             ServiceAccountConfig {
-                signer: signing.map(|key| Arc::new(key) as Arc<dyn Signer>),
+                // An external signer has rules of its own, by which it signs only tokens that expire.
+                legacy_signer: signer.clone(),
+                signer,
                 keys: Arc::new(FixedKeys(Arc::new(keys))),
                 max_lifetime: given.max_expiration,
                 ..defaults

@@ -39,7 +39,7 @@ pub(crate) fn spki(algorithm: &[u8], key: &[u8]) -> Vec<u8> {
 }
 
 /// A positive integer, as short as it can be written.
-fn positive(number: &[u8]) -> Vec<u8> {
+pub(crate) fn positive(number: &[u8]) -> Vec<u8> {
     let number = without_leading_zeros(number);
     match number.first() {
         Some(first) if *first < 0x80 => tagged(2, number),

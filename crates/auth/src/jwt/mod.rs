@@ -8,6 +8,7 @@
 mod algorithm;
 mod claims;
 pub(crate) mod der;
+mod detached;
 mod jwk;
 mod private;
 mod public;
@@ -25,6 +26,7 @@ use pintle_meta::Value;
 pub use self::algorithm::Algorithm;
 pub use self::claims::Claims;
 pub(crate) use self::claims::date;
+pub use self::detached::detached_signature;
 pub use self::jwk::{JwkError, read_set, write_set};
 pub use self::private::{PrivateKey, PrivateKeyError};
 pub(crate) use self::public::is_ed25519;

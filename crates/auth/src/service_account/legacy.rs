@@ -5,12 +5,17 @@ use std::time::{Duration, SystemTime};
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use pintle_meta::Value;
 use pintle_meta::time::Time;
+use pintle_meta::value::{Key, Object};
 
 use super::tokens::{Public, refused};
-use super::{Bearer, Kind, Objects, Use, split_username};
+use super::{Bearer, Kind, LEGACY_ISSUER, Objects, Use, split_username, username};
 use crate::authenticator::{Error, Notes};
 use crate::jwt;
 
+const ACCOUNT_NAME: &str = "kubernetes.io/serviceaccount/service-account.name";
+const ACCOUNT_UID: &str = "kubernetes.io/serviceaccount/service-account.uid";
+const SECRET_NAME: &str = "kubernetes.io/serviceaccount/secret.name";
+const NAMESPACE: &str = "kubernetes.io/serviceaccount/namespace";
 const LAST_USED: &str = "kubernetes.io/legacy-token-last-used";
 const INVALID_SINCE: &str = "kubernetes.io/legacy-token-invalid-since";
 const INVALIDATED: &str = "Token has been invalidated";
@@ -31,10 +36,10 @@ impl Private {
     pub(super) fn read(claims: &jwt::Claims) -> Result<Private, jwt::Error> {
         let text = |name| Ok(claims.text(name)?.unwrap_or_default().to_owned());
         Ok(Private {
-            account: text("kubernetes.io/serviceaccount/service-account.name")?,
-            uid: text("kubernetes.io/serviceaccount/service-account.uid")?,
-            secret: text("kubernetes.io/serviceaccount/secret.name")?,
-            namespace: text("kubernetes.io/serviceaccount/namespace")?,
+            account: text(ACCOUNT_NAME)?,
+            uid: text(ACCOUNT_UID)?,
+            secret: text(SECRET_NAME)?,
+            namespace: text(NAMESPACE)?,
         })
     }
 
@@ -120,6 +125,19 @@ impl Private {
         }
         Ok(())
     }
+}
+
+/// Returns the claims of the token of a secret. They name no audience and no end.
+pub fn claims(account: &Value, secret: &str) -> Value {
+    let text = |key: &'static str, text: &str| (Key::new(key), Value::string(text));
+    Value::object(Object::from_unsorted(vec![
+        text("iss", LEGACY_ISSUER),
+        text("sub", &username(account.namespace(), account.name())),
+        text(NAMESPACE, account.namespace()),
+        text(SECRET_NAME, secret),
+        text(ACCOUNT_NAME, account.name()),
+        text(ACCOUNT_UID, account.uid()),
+    ]))
 }
 
 /// Whether a service account has a secret of this name to its own.

@@ -23,6 +23,7 @@ use pintle_meta::validation::{dns1123_label, dns1123_subdomain};
 
 pub use self::claims::{Claims, Issued, Issuer, Ref, Signer};
 pub use self::keys::{FixedKeys, KeyError, KeySource, Keys, read_public_keys};
+pub use self::legacy::claims as legacy_claims;
 pub use self::objects::{Kind, Objects, Use};
 pub use self::tokens::{TokenSettings, Tokens};
 pub use crate::jwt::PublicKey;

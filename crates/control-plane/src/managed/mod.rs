@@ -1,14 +1,21 @@
 //! The controllers that kube-controller-manager runs for every cluster, in this process: made of the parts of a control plane, and
 //! started by a post-start hook, on the server that is elected where several share the store.
 
+mod accounts;
+
 use std::sync::Arc;
 
-use pintle_controllers::manager::{Election, ElectionConfig, Selection};
+use pintle_auth::service_account::Signer;
+use pintle_controllers::manager::{Election, ElectionConfig};
 use pintle_controllers::{Api, ApiClient, Catalog, Controller, MANAGED_HOOK, NamespaceDeletion, Runtime};
+use pintle_discovery::GroupVersion;
+use pintle_features::Features;
+use pintle_metrics::Registry;
 use pintle_runtime::Spawner;
 use pintle_server::lifecycle::Hooks;
 
 use crate::Error;
+use crate::config::ControllersConfig;
 use crate::resources::namespace_phase;
 use crate::stores::Stores;
 
@@ -16,7 +23,13 @@ use crate::stores::Stores;
 pub(crate) struct ManagedControllers<'a> {
     /// Controllers follow the caches of stores, and write through `api`.
     pub(crate) stores: &'a Stores,
-    pub(crate) selection: Selection,
+    pub(crate) config: &'a ControllersConfig,
+    /// Signs the tokens that are kept in secrets.
+    pub(crate) legacy_signer: Option<Arc<dyn Signer>>,
+    pub(crate) features: Features,
+    /// The built-in group versions that are served.
+    pub(crate) served: &'a [GroupVersion],
+    pub(crate) registry: &'a Registry,
     pub(crate) api: Arc<dyn Api>,
     pub(crate) catalog: Arc<dyn Catalog>,
     pub(crate) runtime: Runtime,
@@ -28,8 +41,11 @@ impl ManagedControllers<'_> {
     /// Adds the hook that starts the selected controllers; none if there are none.
     pub(crate) fn add_hook(self, hooks: &mut Hooks) -> Result<(), Error> {
         let mut controllers = Vec::new();
-        for name in self.selection.names() {
-            controllers.push((name, self.make(name)?));
+        for name in self.config.selection.names() {
+            let made = self.make(name)?;
+            if !made.is_empty() {
+                controllers.push((name, made));
+            }
         }
         if controllers.is_empty() {
             return Ok(());
@@ -69,7 +85,10 @@ impl ManagedControllers<'_> {
                 clock,
                 self.election.is_some(),
             ))],
-            _ => return Err(Error::Part(format!("no controller is named {name}").into())),
+            _ => match self.make_of_accounts(name)? {
+                Some(made) => made,
+                None => return Err(Error::Part(format!("no controller is named {name}").into())),
+            },
         })
     }
 }

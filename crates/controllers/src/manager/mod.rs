@@ -8,7 +8,8 @@
 //! ```
 
 mod election;
+mod names;
 mod selection;
 
 pub use election::{Election, ElectionConfig};
-pub use selection::{ControllerName, MANAGED, Selection};
+pub use selection::{ControllerName, MANAGED, NameError, Selection};

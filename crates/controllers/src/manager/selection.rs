@@ -1,5 +1,7 @@
 //! Names of controllers, and the ones that `--controllers` selects.
 
+use super::names::{self, ALWAYS_RUNNING};
+
 /// A controller that can be switched on and off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ControllerName {
@@ -15,44 +17,97 @@ const fn on(name: &'static str, alias: &'static str) -> ControllerName {
     ControllerName { name, alias: Some(alias), on_by_default: true }
 }
 
+const fn off(name: &'static str, alias: &'static str) -> ControllerName {
+    ControllerName { name, alias: Some(alias), on_by_default: false }
+}
+
+/// One that never had another name.
+const fn new(name: &'static str) -> ControllerName {
+    ControllerName { name, alias: None, on_by_default: true }
+}
+
 /// All controllers of this kind, by name.
-pub const MANAGED: &[ControllerName] = &[on("namespace-controller", "namespace")];
+pub const MANAGED: &[ControllerName] = &[
+    off("bootstrap-signer-controller", "bootstrapsigner"),
+    on("certificatesigningrequest-approving-controller", "csrapproving"),
+    on("certificatesigningrequest-cleaner-controller", "csrcleaner"),
+    on("certificatesigningrequest-signing-controller", "csrsigning"),
+    new("kube-apiserver-serving-clustertrustbundle-publisher-controller"),
+    on("legacy-serviceaccount-token-cleaner-controller", "legacy-service-account-token-cleaner"),
+    on("namespace-controller", "namespace"),
+    new("podcertificaterequest-cleaner-controller"),
+    on("root-ca-certificate-publisher-controller", "root-ca-cert-publisher"),
+    on("serviceaccount-token-controller", "serviceaccount-token"),
+    off("token-cleaner-controller", "tokencleaner"),
+];
+
+/// Why a name cannot be selected.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NameError {
+    #[error("{0:?} is not in the list of known controllers")]
+    Unknown(String),
+    #[error(
+        "{0} is the work of kube-controller-manager and is not in this process; run kube-controller-manager beside this server \
+         for it"
+    )]
+    NotHere(&'static str),
+}
 
 /// The controllers that are selected.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selection {
     entries: Vec<String>,
+    without_effect: Vec<String>,
 }
 
 impl Selection {
     /// Reads the entries of `--controllers`: `*` selects those that are on by default, `name` selects one, `-name` excludes one; the
     /// first entry that names a controller decides.
     ///
-    /// Errors: names that no controller has.
-    pub fn parse(entries: &[String]) -> Result<Selection, Vec<String>> {
-        let (mut canonical, mut unknown) = (Vec::new(), Vec::new());
+    /// Errors: names that no controller has, and those of controllers that this process does not have.
+    pub fn parse(entries: &[String]) -> Result<Selection, Vec<NameError>> {
+        let (mut selection, mut errors) = (Selection::default(), Vec::new());
         for entry in entries {
-            let (sign, name) = entry.strip_prefix('-').map_or(("", entry.as_str()), |name| ("-", name));
-            if entry == "*" {
-                canonical.push(entry.clone());
-                continue;
-            }
-            match find(name) {
-                Some(found) => canonical.push(format!("{sign}{}", found.name)),
-                None => unknown.push(name.to_owned()),
+            if let Err(error) = selection.add(entry) {
+                errors.push(error);
             }
         }
-        if unknown.is_empty() { Ok(Selection { entries: canonical }) } else { Err(unknown) }
+        if errors.is_empty() { Ok(selection) } else { Err(errors) }
+    }
+
+    fn add(&mut self, entry: &str) -> Result<(), NameError> {
+        if entry == "*" {
+            self.entries.push(entry.to_owned());
+            return Ok(());
+        }
+        let (sign, name) = entry.strip_prefix('-').map_or(("", entry), |name| ("-", name));
+        if let Some(found) = find(name) {
+            self.entries.push(format!("{sign}{}", found.name));
+            return Ok(());
+        }
+        let Some(known) = names::find(name) else { return Err(NameError::Unknown(name.to_owned())) };
+        self.without_effect.push(match (ALWAYS_RUNNING.contains(&known), sign) {
+            (true, "-") => format!("{known} cannot be left out: this server always does its work"),
+            (true, _) => format!("{known} need not be named: this server always does its work"),
+            (false, "-") => format!("{known} need not be left out: it is not in this process"),
+            (false, _) => return Err(NameError::NotHere(known)),
+        });
+        Ok(())
+    }
+
+    /// Returns what is to be said of entries that change nothing.
+    pub fn without_effect(&self) -> &[String] {
+        &self.without_effect
     }
 
     /// Selects no controller.
     pub fn none() -> Selection {
-        Selection { entries: Vec::new() }
+        Selection::default()
     }
 
     /// Selects the controllers that are on by default.
     pub fn defaults() -> Selection {
-        Selection { entries: vec!["*".into()] }
+        Selection { entries: vec!["*".into()], ..Selection::default() }
     }
 
     /// Returns whether a controller of [`MANAGED`] is selected.
@@ -111,7 +166,43 @@ mod tests {
 
     #[test]
     fn unknown_names_are_reported() {
-        let entries = ["*", "-nowhere", "what"].map(String::from);
-        assert_eq!(Selection::parse(&entries), Err(vec!["nowhere".into(), "what".into()]));
+        let entries = ["*", "-nowhere", "deployment", "what"].map(String::from);
+        let errors = Selection::parse(&entries).expect_err("errors");
+        let unknown = |name: &str| NameError::Unknown(name.into());
+        assert_eq!(
+            errors,
+            [unknown("nowhere"), NameError::NotHere("deployment-controller"), unknown("what")]
+        );
+        assert_eq!(
+            errors[1].to_string(),
+            "deployment-controller is the work of kube-controller-manager and is not in this process; run \
+             kube-controller-manager beside this server for it"
+        );
+    }
+
+    #[test]
+    fn entries_without_effect_say_so() {
+        let entries = ["*", "-deployment", "serviceaccount", "-clusterrole-aggregation"].map(String::from);
+        let selection = Selection::parse(&entries).expect("a selection");
+        assert_eq!(selection.names().collect::<Vec<_>>(), Selection::defaults().names().collect::<Vec<_>>());
+        let said: Vec<_> = selection
+            .without_effect()
+            .iter()
+            .filter_map(|text| text.split_once(": "))
+            .map(|(what, _)| what)
+            .collect();
+        let expected = [
+            "deployment-controller need not be left out",
+            "serviceaccount-controller need not be named",
+            "clusterrole-aggregation-controller cannot be left out",
+        ];
+        assert_eq!(said, expected);
+        assert!(Selection::defaults().without_effect().is_empty());
+    }
+
+    #[test]
+    fn controllers_of_joining_nodes_are_off_by_default() {
+        assert!(!selected(&["*"]).contains(&"token-cleaner-controller"));
+        assert!(selected(&["*", "tokencleaner"]).contains(&"token-cleaner-controller"));
     }
 }

@@ -8,6 +8,7 @@ mod admission;
 mod audit;
 mod authentication;
 mod authorization;
+mod controllers;
 mod etcd;
 mod generic;
 mod logs;
@@ -28,7 +29,7 @@ type Problems = Vec<String>;
 /// One group of checks.
 type Check = fn(&Parsed, &mut Problems);
 
-const CHECKS: [Check; 12] = [
+const CHECKS: [Check; 13] = [
     versions::check,
     logs::check,
     network::check,
@@ -40,6 +41,7 @@ const CHECKS: [Check; 12] = [
     authorization::check,
     audit::check,
     admission::check,
+    controllers::check,
     metrics::check,
 ];
 

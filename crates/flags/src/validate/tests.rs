@@ -447,3 +447,28 @@ fn metric_names_are_checked() {
     ]);
     valid(&["--allow-metric-labels=m,l=v1", "--disabled-metrics=apiserver_request_total"]);
 }
+
+#[test]
+fn authorities_come_with_their_keys_and_of_one_kind() {
+    check(&[
+        (
+            &["--cluster-signing-cert-file=a"],
+            "--cluster-signing-cert-file and --cluster-signing-key-file must be given together",
+        ),
+        (
+            &["--cluster-signing-kubelet-serving-key-file=a"],
+            "--cluster-signing-kubelet-serving-cert-file and --cluster-signing-kubelet-serving-key-file must be given together",
+        ),
+        (
+            &[
+                "--cluster-signing-cert-file=a",
+                "--cluster-signing-key-file=b",
+                "--cluster-signing-legacy-unknown-cert-file=a",
+                "--cluster-signing-legacy-unknown-key-file=b",
+            ],
+            "cannot specify default and per controller certs at the same time",
+        ),
+        (&["--cluster-signing-duration=0s"], "--cluster-signing-duration must be greater than zero"),
+    ]);
+    valid(&["--cluster-signing-kubelet-client-cert-file=a", "--cluster-signing-kubelet-client-key-file=b"]);
+}

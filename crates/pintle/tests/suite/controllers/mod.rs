@@ -1,6 +1,11 @@
 //! The controllers of kube-controller-manager in the process of the server.
 
+mod bootstrap_tokens;
+mod certificates;
+mod names;
 mod namespaces;
+mod root_ca;
+mod token_secrets;
 
 use http::Method;
 use serde_json::{Value, json};
