@@ -294,6 +294,7 @@ impl Startup {
             api: api.clone(),
             catalog: Arc::new(ServerCatalog::new(stores, &self.served, &resources.definitions)),
             runtime: self.runtime.clone(),
+            registry: self.registry.clone(),
             election,
         };
         managed.add_hook(&mut self.hooks)?;

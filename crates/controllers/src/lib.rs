@@ -14,6 +14,7 @@ mod cluster_role_aggregation;
 mod default_service_accounts;
 mod default_service_range;
 mod flow_control;
+mod garbage_collector;
 mod identity;
 mod kubernetes_service;
 mod legacy_token_tracking;
@@ -35,6 +36,9 @@ pub use cluster_role_aggregation::ClusterRoleAggregation;
 pub use default_service_accounts::DefaultServiceAccounts;
 pub use default_service_range::DefaultServiceRange;
 pub use flow_control::FlowControl;
+pub use garbage_collector::{
+    FollowedStore, GarbageCollector, GarbageCollectorConfig, GarbageCollectorMetrics,
+};
 pub use identity::{Identity, IdentityConfig};
 pub use kubernetes_service::{KubernetesService, Peers, ServiceConfig};
 pub use legacy_token_tracking::LegacyTokenTracking;
