@@ -217,7 +217,8 @@ mod tests {
         let odd = br#"{"spec":[],"metadata":{"uid":1,"ownerReferences":{},"finalizers":[2,"f"],"deletionTimestamp":null}}"#;
         let found = Ownership::scan(odd).unwrap();
         assert_eq!(found, Ownership { finalizers: vec!["f".into()], ..Ownership::default() });
-        let odd = br#"{"metadata":{"ownerReferences":[1,{"uid":"o","controller":"x","blockOwnerDeletion":true}]}}"#;
+        let odd =
+            br#"{"metadata":{"ownerReferences":[1,{"uid":"o","controller":"x","blockOwnerDeletion":true}]}}"#;
         assert_eq!(Ownership::scan(odd).unwrap().owners.len(), 2);
         assert_eq!(Ownership::scan(b"{}").unwrap(), Ownership::default());
         for broken in [&b""[..], b"[]x", b"{", br#"{"metadata":{"uid":"a"#, b"k8s\0", b"k8s\0\x12\x05"] {

@@ -66,7 +66,8 @@ impl ManagedControllers<'_> {
     /// Returns the stores of all resources, below the beginning of all keys.
     fn followed_stores(&self) -> Vec<FollowedStore> {
         let root = Bytes::from(self.stores.root.clone());
-        let store = |backend: &Arc<dyn Backend>| FollowedStore { backend: backend.clone(), root: root.clone() };
+        let store =
+            |backend: &Arc<dyn Backend>| FollowedStore { backend: backend.clone(), root: root.clone() };
         self.stores.backends.all().map(store).collect()
     }
 

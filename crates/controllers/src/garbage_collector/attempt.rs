@@ -166,7 +166,9 @@ impl GarbageCollector {
     pub(super) async fn remove_finalizer(&self, node: &NodeView, finalizer: &str) -> Result<()> {
         let mut delay = FIRST_DELAY;
         for _ in 0..TRIES {
-            let Some(live) = self.read_same(&node.resource, &node.key, node.uid).await? else { return Ok(()) };
+            let Some(live) = self.read_same(&node.resource, &node.key, node.uid).await? else {
+                return Ok(());
+            };
             let Some(patch) = patches::without_finalizer(&live, &live.metadata()?, finalizer) else {
                 return Ok(());
             };

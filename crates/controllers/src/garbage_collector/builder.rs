@@ -204,13 +204,7 @@ impl GarbageCollector {
         }
     }
 
-    async fn take_in(
-        &self,
-        store: &FollowedStore,
-        queue: &WorkQueue<Key>,
-        revision: Revision,
-        event: Event,
-    ) {
+    async fn take_in(&self, store: &FollowedStore, queue: &WorkQueue<Key>, revision: Revision, event: Event) {
         let found = self.graph().resources.of_key(&store.backend, event.key(), revision.0);
         let Some((id, key)) = found.map(|(id, key)| (id, key.to_owned())) else { return };
         match event {

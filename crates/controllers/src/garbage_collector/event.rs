@@ -16,7 +16,13 @@ const COMPONENT: &str = "garbage-collector-controller";
 
 impl GarbageCollector {
     /// Records that an object refers to an owner that is in another namespace.
-    pub(super) async fn report_elsewhere(&self, resource: &Resource, key: &str, uid: &str, owner: &Owner<'_>) {
+    pub(super) async fn report_elsewhere(
+        &self,
+        resource: &Resource,
+        key: &str,
+        uid: &str,
+        owner: &Owner<'_>,
+    ) {
         let (namespace, name) = split(key);
         let Owner { api_version, kind, name: owner_name, uid: owner_uid, .. } = owner;
         let message = format!(

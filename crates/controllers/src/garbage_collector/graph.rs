@@ -206,18 +206,20 @@ impl Graph {
     ) -> Result<(), Vec<GroupVersionKind>> {
         let Some(own) = self.resources.get(resource).cloned() else { return Ok(()) };
         let owners = if own.has_dependents_only() { &[][..] } else { &object.owners[..] };
-        let kinds = owners.iter().map(|owner| GroupVersionKind::from_api_version(&owner.api_version, &owner.kind));
+        let kinds =
+            owners.iter().map(|owner| GroupVersionKind::from_api_version(&owner.api_version, &owner.kind));
         let kinds: Vec<GroupVersionKind> = kinds.collect();
-        let is_unknown = |kind: &&GroupVersionKind| {
-            self.resources.of_kind(kind).is_none() && !answers.contains_key(kind)
-        };
+        let is_unknown =
+            |kind: &&GroupVersionKind| self.resources.of_kind(kind).is_none() && !answers.contains_key(kind);
         let unknown: Vec<_> = kinds.iter().filter(is_unknown).cloned().collect();
         if !unknown.is_empty() {
             return Err(unknown);
         }
         let uid = Uid::of(&object.uid);
-        let others: Vec<u32> =
-            self.at(resource, key).filter(|place| self.node(*place).is_some_and(|node| node.uid != uid)).collect();
+        let others: Vec<u32> = self
+            .at(resource, key)
+            .filter(|place| self.node(*place).is_some_and(|node| node.uid != uid))
+            .collect();
         others.into_iter().for_each(|place| self.gone(place));
 
         let waits = |finalizer: &str| object.is_being_deleted && object.has_finalizer(finalizer);
@@ -411,7 +413,8 @@ impl Graph {
             for dependent in dependents {
                 let new = self.owner(to, &key, uid);
                 let Some(node) = self.node(dependent) else { continue };
-                let moved = |edge: &Edge| if edge.owner == place { Edge { owner: new, ..*edge } } else { *edge };
+                let moved =
+                    |edge: &Edge| if edge.owner == place { Edge { owner: new, ..*edge } } else { *edge };
                 let edges = node.owners.iter().map(moved).collect();
                 self.set_owners(dependent, edges);
                 self.ask_delete(dependent);
@@ -470,7 +473,9 @@ impl Graph {
         let index = self.index.capacity() * 8 / 7 * (size_of::<(u64, u32)>() + 1);
         let node = |node: &Node| {
             // A leaf of a BTree has room for 11, and is two thirds full.
-            let dependents = |dependents: &super::node::Dependents| size_of_val(dependents) + dependents.places.len() * 8 + 64;
+            let dependents = |dependents: &super::node::Dependents| {
+                size_of_val(dependents) + dependents.places.len() * 8 + 64
+            };
             node.key.len().next_multiple_of(16)
                 + size_of_val(&*node.owners)
                 + node.dependents.as_deref().map_or(0, dependents)

@@ -136,7 +136,8 @@ mod tests {
     fn uuids_are_told_apart_from_other_texts() {
         let text = "0123abcd-4567-89ef-0123-456789abcdef";
         assert_eq!(Uid::of(text), Uid([0x0123_abcd_4567_89ef, 0x0123_4567_89ab_cdef]));
-        for other in ["", "0123ABCD-4567-89ef-0123-456789abcdef", "0123abcd04567-89ef-0123-456789abcdef", "x"] {
+        for other in ["", "0123ABCD-4567-89ef-0123-456789abcdef", "0123abcd04567-89ef-0123-456789abcdef", "x"]
+        {
             assert_eq!(uuid(other), None);
             assert_eq!(Uid::of(other), Uid::of(other));
             assert_ne!(Uid::of(other), Uid::of(text));

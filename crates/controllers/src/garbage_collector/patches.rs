@@ -28,7 +28,8 @@ pub(super) fn unblocking(live: &Live) -> Result<(Json, Json)> {
         reference
     };
     let blocking = metadata.owners.iter().filter(|owner| owner.is_blocking()).map(unblocked);
-    let strategic = json!({"metadata": {"uid": metadata.uid, "ownerReferences": blocking.collect::<Vec<_>>()}});
+    let strategic =
+        json!({"metadata": {"uid": metadata.uid, "ownerReferences": blocking.collect::<Vec<_>>()}});
     Ok((strategic, owners_patch(live, metadata.owners.iter().map(unblocked).collect())))
 }
 

@@ -236,9 +236,10 @@ impl Resources {
 
     fn forget_unused(&mut self) {
         for slot in &mut self.slots {
-            if slot.as_ref().is_some_and(|slot| {
-                !slot.is_served && slot.nodes == 0 && slot.resource.stored.is_some()
-            }) {
+            if slot
+                .as_ref()
+                .is_some_and(|slot| !slot.is_served && slot.nodes == 0 && slot.resource.stored.is_some())
+            {
                 *slot = None;
             }
         }

@@ -16,10 +16,8 @@ const fn on(name: &'static str, alias: &'static str) -> ControllerName {
 }
 
 /// All controllers of this kind, by name.
-pub const MANAGED: &[ControllerName] = &[
-    on("garbage-collector-controller", "garbagecollector"),
-    on("namespace-controller", "namespace"),
-];
+pub const MANAGED: &[ControllerName] =
+    &[on("garbage-collector-controller", "garbagecollector"), on("namespace-controller", "namespace")];
 
 /// The controllers that are selected.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,5 +1,7 @@
 //! The controllers of kube-controller-manager in the process of the server.
 
+mod beside;
+mod garbage;
 mod namespaces;
 
 use http::Method;
