@@ -29,7 +29,7 @@ impl GarbageCollector {
     /// Looks at a node: verifies whether its object exists, lets it go if it waited for its dependents and they are gone, or deletes
     /// it if its owners want that.
     pub(super) async fn attempt_to_delete(&self, id: NodeId) -> Result<()> {
-        let Some(node) = self.graph().view(id) else { return Ok(()) };
+        let Some(node) = self.view(id) else { return Ok(()) };
         match node.existence {
             Existence::Absent => return Ok(()),
             Existence::Unknown => return self.verify(id, &node).await,
@@ -137,12 +137,8 @@ impl GarbageCollector {
         if node.resource.stored.is_none() {
             return Ok(());
         }
-        // A cluster-scoped dependent may not have a namespaced owner: it is neither there nor not there.
+        // A cluster-scoped object may not have a namespaced owner: there is no key at which that could be.
         if node.resource.is_namespaced && node.key.starts_with('/') {
-            let dependents = self.graph().dependents(id);
-            for dependent in dependents {
-                self.examine(dependent).await?;
-            }
             return Ok(());
         }
         self.graph().begin_verification(id);
@@ -153,13 +149,6 @@ impl GarbageCollector {
         let is_elsewhere = self.is_elsewhere(&node.resource, &node.key, node.uid).await;
         self.change(|graph| graph.verified_absent(id, is_elsewhere));
         Ok(())
-    }
-
-    /// Looks at the owners of an object for the sake of the events about them.
-    async fn examine(&self, id: NodeId) -> Result<()> {
-        let Some(node) = self.graph().view(id) else { return Ok(()) };
-        let Some(live) = self.read_same(&node.resource, &node.key, node.uid).await? else { return Ok(()) };
-        self.classify(&node.resource, &node.key, &live.metadata()?).await.map(drop)
     }
 
     /// Removes a finalizer of garbage collection from an object that is being deleted.

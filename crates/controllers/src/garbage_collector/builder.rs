@@ -25,27 +25,6 @@ const SETTLE: Duration = Duration::from_millis(50);
 /// The end of the keys of definitions of custom resources below the root.
 const DEFINITIONS: &[u8] = b"apiextensions.k8s.io/customresourcedefinitions/";
 
-/// Counts a store that is being loaded, also when loading is given up.
-struct Loading<'a>(&'a GarbageCollector);
-
-impl<'a> Loading<'a> {
-    fn begin(collector: &'a GarbageCollector) -> Loading<'a> {
-        collector.graph().loading += 1;
-        Loading(collector)
-    }
-}
-
-impl Drop for Loading<'_> {
-    fn drop(&mut self) {
-        self.0.change(|graph| {
-            graph.loading -= 1;
-            if graph.loading == 0 {
-                graph.ask_all(None);
-            }
-        });
-    }
-}
-
 impl GarbageCollector {
     /// Follows all stores for as long as the workers run.
     pub(super) async fn build(&self, queue: &WorkQueue<Key>) {
@@ -57,8 +36,9 @@ impl GarbageCollector {
         *self.graph() = Graph::default();
         let stores = self.config.stores.iter();
         join_all(stores.map(|store| async move {
+            let mut is_loading = false;
             loop {
-                match self.follow(store, queue).await {
+                match self.follow(store, queue, &mut is_loading).await {
                     Error::Closed => return,
                     error => {
                         tracing::warn!(%error, "failed to sync resource monitors");
@@ -72,8 +52,8 @@ impl GarbageCollector {
     }
 
     /// Loads the objects of a store and follows its writes, until that fails.
-    async fn follow(&self, store: &FollowedStore, queue: &WorkQueue<Key>) -> Error {
-        match self.try_follow(store, queue).await {
+    async fn follow(&self, store: &FollowedStore, queue: &WorkQueue<Key>, is_loading: &mut bool) -> Error {
+        match self.try_follow(store, queue, is_loading).await {
             Ok(never) => match never {},
             Err(error) => error,
         }
@@ -83,8 +63,12 @@ impl GarbageCollector {
         &self,
         store: &FollowedStore,
         queue: &WorkQueue<Key>,
+        is_loading: &mut bool,
     ) -> Result<std::convert::Infallible, Error> {
-        let loading = Loading::begin(self);
+        // Until all objects are known, also after a failure, nothing may be concluded from what is not in the graph.
+        if !std::mem::replace(is_loading, true) {
+            self.graph().loading += 1;
+        }
         let current = store.backend.current_revision().await?;
         let request =
             WatchRequest { prefix: store.root.clone(), from: current.next(), prev: false, progress: false };
@@ -92,7 +76,13 @@ impl GarbageCollector {
         self.refresh().await;
         self.graph().resources.unload(&store.backend);
         self.load(store, Some(current)).await?;
-        drop(loading);
+        *is_loading = false;
+        self.change(|graph| {
+            graph.loading -= 1;
+            if graph.loading == 0 {
+                graph.ask_all(None);
+            }
+        });
         tracing::debug!(nodes = self.graph().len(), "all resource monitors have synced");
 
         let clock = &self.config.clock;

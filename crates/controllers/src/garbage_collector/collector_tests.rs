@@ -170,7 +170,8 @@ impl Cluster {
     }
 
     async fn release(&self, path: &str) {
-        let released = self.change(&format!("/r/example.com/{path}"), |object, _| {
+        let key = format!("/r/example.com/{path}");
+        let released = self.change(&key, |object, _| {
             if let Some(finalizers) = object["metadata"]["finalizers"].as_array_mut() {
                 finalizers.retain(|known| known != HOLD);
             }
@@ -252,7 +253,7 @@ impl Api for Cluster {
             }
             // Custom resources take no strategic merge patches; racks are no custom resources.
             Operation::Patch(PatchKind::Strategic, _) if path.starts_with("widgets/") => {
-                Err(Box::new(Status::unsupported_media_type("merge patches only".to_owned())))
+                Err(Box::new(Status::unsupported_media_type(&["application/merge-patch+json"])))
             }
             Operation::Patch(kind, body) => {
                 let patch = parse(&body);
@@ -446,7 +447,9 @@ async fn random_deletions(seed: u64) {
         cluster.delete(&path, policy).await.unwrap();
         let mut dead = BTreeSet::from([path.clone()]);
         if policy == "Orphan" {
-            model.values_mut().for_each(|owners| drop(owners.remove(&path)));
+            for owners in model.values_mut() {
+                owners.remove(&path);
+            }
         }
         while let Some(next) = model
             .iter()

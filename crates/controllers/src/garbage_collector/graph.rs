@@ -60,7 +60,7 @@ pub(super) struct Graph {
     index: HashMap<u64, u32>,
     hasher: RandomState,
     next_serial: u32,
-    /// Stores whose objects are being read. Until they are, nothing is asked for.
+    /// Stores whose objects are being read. Until they are, nothing is asked for, and nothing is done that was.
     pub(super) loading: usize,
     effects: Effects,
 }
@@ -317,7 +317,9 @@ impl Graph {
         dependents.places.insert(dependent);
         dependents.blocking += u32::from(edge.is_blocking);
         // The others were asked for when the owner began to be deleted.
-        if owner.existence == Existence::Absent || owner.flags.is_foreground {
+        let is_ending = owner.existence == Existence::Absent || owner.flags.is_foreground;
+        // A reference of a cluster-scoped object to a namespaced one is to be reported.
+        if is_ending || owner.key.starts_with('/') {
             self.ask_delete(dependent);
         }
     }

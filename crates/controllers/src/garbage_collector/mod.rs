@@ -52,7 +52,7 @@ use tokio::sync::watch;
 use crate::api::ApiClient;
 use crate::catalog::Catalog;
 use crate::runtime::{Controller, Key, Requeue, Source, WorkQueue};
-use graph::{Effects, Graph};
+use graph::{Effects, Graph, NodeView};
 use node::NodeId;
 
 /// Workers of each queue, as many as kube-controller-manager has.
@@ -135,6 +135,12 @@ impl GarbageCollector {
 
     fn graph(&self) -> MutexGuard<'_, Graph> {
         self.graph.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns a node to work on. There is none while objects are read: everything is asked for again when all are known.
+    fn view(&self, id: NodeId) -> Option<NodeView> {
+        let graph = self.graph();
+        if graph.loading > 0 { None } else { graph.view(id) }
     }
 
     /// Queues what changes of the graph ask for.

@@ -18,7 +18,7 @@ const ERRORS: usize = 10;
 
 impl GarbageCollector {
     pub(super) async fn attempt_to_orphan(&self, id: NodeId) -> Result<()> {
-        let Some(node) = self.graph().view(id).filter(|node| node.flags.is_orphaning) else { return Ok(()) };
+        let Some(node) = self.view(id).filter(|node| node.flags.is_orphaning) else { return Ok(()) };
         let Some(live) = self.read_same(&node.resource, &node.key, node.uid).await? else { return Ok(()) };
         let uid = live.metadata()?.uid.into_owned();
         let dependents = self.graph().dependents(id);
