@@ -6,9 +6,9 @@ use pintle_meta::Value;
 use pintle_meta::gvk::{GroupVersionKind, GroupVersionResource};
 use pintle_runtime::Tasks;
 use pintle_storage::{RangeRequest, Txn};
-use pintle_storage_embedded::{Options, Store};
 use serde_json::{Value as Json, json};
 
+use super::flaky_store::{FlakyStore, Flow};
 use super::*;
 use crate::api::{Api, ApiRequest, Operation, PatchKind};
 use crate::catalog::{CatalogResource, CatalogSnapshot, CatalogVerbs, ObjectKeys};
@@ -18,6 +18,7 @@ const HOLD: &str = "example.com/hold";
 
 struct Cluster {
     backend: Arc<dyn Backend>,
+    flow: watch::Sender<Flow>,
     resources: Mutex<Vec<(&'static str, &'static str, bool)>>,
     events: Mutex<Vec<String>>,
     /// Requests of the collector.
@@ -60,8 +61,10 @@ impl Catalog for Cluster {
 
 impl Cluster {
     fn new() -> Arc<Cluster> {
+        let backend = FlakyStore::new();
         Arc::new(Cluster {
-            backend: Arc::new(Store::open(Options::memory()).unwrap()),
+            flow: backend.flow.clone(),
+            backend: Arc::new(backend),
             resources: Mutex::new(vec![
                 ("namespaces", "Namespace", false),
                 ("widgets", "Widget", true),
@@ -395,7 +398,37 @@ async fn custom_kinds_come_and_go() {
     cluster.becomes("all are gone", &[]).await;
 }
 
-/// Objects of a random tree are deleted one after the other, with random policies; some are held for a while.
+#[tokio::test]
+async fn changes_that_a_watch_lost_are_found() {
+    let cluster = Cluster::new();
+    let (_tasks, _) = cluster.start().await;
+    let (x, y) = (cluster.create("racks/x", &[], &[]).await, cluster.create("racks/y", &[], &[]).await);
+    let kept = cluster.create("racks/kept", &[], &[]).await;
+    for number in 0..20 {
+        let owners = [x.clone(), y.clone()];
+        cluster.create(&format!("widgets/a/d{number}"), &[], &owners[number % 2..=number % 2]).await;
+    }
+    cluster.create("widgets/a/other", &[], &[kept]).await;
+    tokio::time::sleep(Duration::from_millis(20)).await;
+    cluster.flow.send_replace(Flow::Silent);
+    cluster.delete("racks/x", "Background").await.unwrap();
+    // Dependents that the graph does not know are orphaned, too.
+    for number in 0..20 {
+        cluster.create(&format!("widgets/a/late{number}"), &[], std::slice::from_ref(&y)).await;
+    }
+    cluster.delete("racks/y", "Orphan").await.unwrap();
+    cluster.delete("widgets/a/other", "Background").await.unwrap();
+    cluster.flow.send_replace(Flow::Lost);
+    let orphans = (0..20).filter(|number| number % 2 == 1).map(|number| format!("widgets/a/d{number}"));
+    let late = (0..20).map(|number| format!("widgets/a/late{number}"));
+    let left: Vec<String> = orphans.chain(late).chain(["racks/kept".into()]).collect();
+    let left: Vec<&str> = left.iter().map(String::as_str).collect();
+    cluster.becomes("what was lost is found", &left).await;
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    cluster.becomes("nothing else goes", &left).await;
+}
+
+/// Objects of a random tree are deleted one after the other, with random policies; some are held for a while. Watches lose changes.
 async fn random_deletions(seed: u64) {
     let random = Random::seeded(seed);
     let pick = |most: usize| usize::try_from(random.number() >> 1).unwrap() % most;
@@ -441,7 +474,16 @@ async fn random_deletions(seed: u64) {
         Some(started) => started,
         None => cluster.start().await,
     };
+    // As a kube-controller-manager beside.
+    let _second = match pick(3) {
+        0 => Some(cluster.start().await),
+        _ => None,
+    };
     for round in 0..6 {
+        let loses = pick(4) == 0;
+        if loses {
+            cluster.flow.send_replace(Flow::Silent);
+        }
         let Some(path) = model.keys().nth(pick(model.len().max(1))).cloned() else { break };
         let policy = ["Background", "Foreground", "Orphan"][pick(3)];
         cluster.delete(&path, policy).await.unwrap();
@@ -463,6 +505,9 @@ async fn random_deletions(seed: u64) {
         tokio::time::sleep(Duration::from_millis([0, 0, 2, 10][pick(4)])).await;
         for path in held.drain(..) {
             cluster.release(&path).await;
+        }
+        if loses {
+            cluster.flow.send_replace(Flow::Lost);
         }
         let wanted: Vec<&str> = model.keys().map(String::as_str).collect();
         let what = format!("seed {seed}, round {round}, {policy} of {path}");

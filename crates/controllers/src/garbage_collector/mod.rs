@@ -30,6 +30,8 @@ mod attempt;
 mod builder;
 mod classify;
 mod event;
+#[cfg(test)]
+mod flaky_store;
 mod graph;
 mod live;
 mod node;

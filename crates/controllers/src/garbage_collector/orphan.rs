@@ -23,11 +23,9 @@ impl GarbageCollector {
         let uid = live.metadata()?.uid.into_owned();
         let dependents = self.graph().dependents(id);
         let patches = stream::iter(dependents).map(|dependent| self.orphan(dependent, &uid));
-        let failed: Vec<String> = patches
-            .buffer_unordered(PATCHES)
-            .filter_map(async |patched| patched.err().map(|status| status.message.to_string()))
-            .collect()
-            .await;
+        let patched: Vec<Result<()>> = patches.buffer_unordered(PATCHES).collect().await;
+        let failed = patched.into_iter().filter_map(Result::err).map(|status| status.message.to_string());
+        let failed: Vec<String> = failed.collect();
         if !failed.is_empty() {
             let errors = failed[..failed.len().min(ERRORS)].join(", ");
             return Err(Box::new(Status::plain(format!(

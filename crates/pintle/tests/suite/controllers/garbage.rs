@@ -1,6 +1,9 @@
 //! Garbage collection through the whole server.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use http::Method;
+use pintle_runtime::Random;
 use serde_json::{Value, json};
 
 use super::{config_map, delete, is_gone, make_namespace, merge, post, send, with_controllers};
@@ -103,12 +106,11 @@ async fn a_deployment_goes_with_its_tree_or_leaves_it() {
     assert!(managers.iter().all(|found| !is_controllers(found)), "a removal owns nothing");
     assert_eq!(count(&server, PODS).await, 2 * PODS_EACH);
     let metrics = server.admin().get("/metrics").await;
-    let metrics = String::from_utf8_lossy(&metrics.body);
     for name in ["attempt_to_delete", "attempt_to_orphan", "graph_changes"] {
         let wanted = format!("workqueue_adds_total{{name=\"garbage_collector_{name}\"}}");
-        assert!(metrics.contains(&wanted), "{wanted}");
+        assert!(metrics.body.contains(&wanted), "{wanted}");
     }
-    assert!(metrics.contains("garbagecollector_controller_resources_sync_error_total 0"));
+    assert!(metrics.body.contains("garbagecollector_controller_resources_sync_error_total 0"));
 }
 
 #[tokio::test]
@@ -269,6 +271,65 @@ async fn only_living_owners_count() {
     delete_with(&server, &format!("{MAPS}/a"), "Foreground").await;
     eventually("the circle is gone", async || count(&server, MAPS).await == 1).await;
     server.admin().get(&format!("{MAPS}/x")).await.code_is(200);
+}
+
+/// Random trees of ConfigMaps lose what a plain model says.
+#[tokio::test]
+async fn random_trees_lose_what_a_model_says() {
+    let server = started().await;
+    let random = Random::seeded(7);
+    let pick = |most: usize| usize::try_from(random.number() >> 1).unwrap_or_default() % most;
+    for round in 0..4 {
+        let mut model: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        let mut references: Vec<Value> = Vec::new();
+        for number in 0..15 {
+            let name = format!("r{round}-{number}");
+            let mut owners = BTreeMap::new();
+            for _ in 0..pick(3) {
+                if let Some(reference) = references.get(pick(references.len().max(1))) {
+                    let mut reference = reference.clone();
+                    reference["controller"] = json!(false);
+                    reference["blockOwnerDeletion"] = json!(pick(2) == 0);
+                    owners.insert(reference["name"].as_str().unwrap_or_default().to_owned(), reference);
+                }
+            }
+            let list: Vec<Value> = owners.values().cloned().collect();
+            let map = post(&server, MAPS, &owned(config_map(&name), &list)).await;
+            references.push(owner("v1", "ConfigMap", &map));
+            model.insert(name, owners.into_keys().collect());
+        }
+        while let Some(name) = model.keys().nth(pick(model.len().max(1))).cloned() {
+            let policy = ["Background", "Foreground", "Orphan"][pick(3)];
+            delete_with(&server, &format!("{MAPS}/{name}"), policy).await;
+            let mut dead = BTreeSet::from([name.clone()]);
+            if policy == "Orphan" {
+                for owners in model.values_mut() {
+                    owners.remove(&name);
+                }
+            }
+            let dies = |dead: &BTreeSet<String>, owners: &BTreeSet<String>| {
+                !owners.is_empty() && owners.is_subset(dead)
+            };
+            while let Some((next, _)) =
+                model.iter().find(|(known, owners)| !dead.contains(*known) && dies(&dead, owners))
+            {
+                dead.insert(next.clone());
+            }
+            model.retain(|known, _| !dead.contains(known));
+            model.values_mut().for_each(|owners| owners.retain(|owner| !dead.contains(owner)));
+            eventually(&format!("{policy} of {name}"), async || {
+                let left = items(&server, MAPS).await;
+                let pair = |map: &Value| {
+                    let owners = map["metadata"]["ownerReferences"].as_array().map_or(0, Vec::len);
+                    (map["metadata"]["name"].as_str().unwrap_or_default().to_owned(), owners)
+                };
+                let left: BTreeMap<String, usize> = left.iter().map(pair).collect();
+                let wanted = model.iter().map(|(name, owners)| (name.clone(), owners.len()));
+                left == wanted.collect()
+            })
+            .await;
+        }
+    }
 }
 
 #[tokio::test]
