@@ -203,14 +203,11 @@ async fn custom_resources_own_and_are_owned() {
     eventually("the ConfigMap is gone", async || is_gone(&server, &format!("{MAPS}/m")).await).await;
 
     // A kind that nothing serves says nothing, until something does.
-    post(&server, MAPS, &owned(config_map("m"), &of_rack)).await;
+    let of_nothing = [owner("example.com/v1", "Gadget", &rack)];
+    post(&server, MAPS, &owned(config_map("m"), &of_nothing)).await;
     tokio::time::sleep(std::time::Duration::from_millis(300)).await;
     server.admin().get(&format!("{MAPS}/m")).await.code_is(200);
-    eventually("the definition is gone", async || {
-        is_gone(&server, &format!("{DEFINITIONS}/racks.example.com")).await
-    })
-    .await;
-    post(&server, DEFINITIONS, &definition("racks", "Rack", "Cluster")).await;
+    post(&server, DEFINITIONS, &definition("gadgets", "Gadget", "Cluster")).await;
     eventually("the ConfigMap is gone", async || is_gone(&server, &format!("{MAPS}/m")).await).await;
 }
 
@@ -259,7 +256,7 @@ async fn only_living_owners_count() {
     post(&server, MAPS, &config_map("x")).await;
     eventually("y and z are gone", async || count(&server, MAPS).await == 1).await;
     let mut never = owner("v1", "ConfigMap", &x);
-    (never["name"], never["uid"]) = (json!("never"), json!("never"));
+    (never["name"], never["uid"], never["controller"]) = (json!("never"), json!("never"), json!(false));
     post(&server, MAPS, &owned(config_map("y"), &[owner("v1", "ConfigMap", &x), never.clone()])).await;
     eventually("y is gone", async || is_gone(&server, &format!("{MAPS}/y")).await).await;
 
