@@ -480,7 +480,8 @@ async fn random_deletions(seed: u64) {
         _ => None,
     };
     for round in 0..6 {
-        let loses = pick(4) == 0;
+        // It takes a second to begin anew.
+        let loses = pick(20) == 0;
         if loses {
             cluster.flow.send_replace(Flow::Silent);
         }
@@ -531,7 +532,7 @@ async fn random_deletions(seed: u64) {
 
 #[tokio::test]
 async fn random_trees_lose_what_a_model_says() {
-    for seed in 0..60 {
+    for seed in 0..40 {
         random_deletions(seed).await;
     }
 }
