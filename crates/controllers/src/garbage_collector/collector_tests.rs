@@ -552,8 +552,7 @@ async fn owner_of_many(policy: &str, many: usize) -> Vec<String> {
     .await;
     let left = if policy == "Orphan" { many } else { 0 };
     assert_eq!(cluster.paths().await.len(), left);
-    let requests = lock(&cluster.requests).clone();
-    requests
+    lock(&cluster.requests).clone()
 }
 
 #[tokio::test]
