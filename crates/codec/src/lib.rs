@@ -9,6 +9,7 @@ pub mod frame;
 pub mod json;
 pub mod kind;
 pub mod negotiate;
+pub mod ownership;
 pub mod partial;
 pub mod protobuf;
 pub mod scan;

@@ -77,6 +77,11 @@ pub(crate) struct Backends {
 }
 
 impl Backends {
+    /// Returns every backend.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Arc<dyn Backend>> {
+        std::iter::once(&self.main).chain(&self.others).map(|followed| &followed.backend)
+    }
+
     fn of(&self, group: &str, resource: &str) -> &FollowedBackend {
         let named = self.overrides.iter().rev().find(|(known, name, _)| known == group && name == resource);
         named.and_then(|(_, _, index)| self.others.get(*index)).unwrap_or(&self.main)

@@ -17,6 +17,7 @@ mod default_service_accounts;
 mod default_service_range;
 mod flow_control;
 mod followed;
+mod garbage_collector;
 mod identity;
 mod kubernetes_service;
 mod legacy_token_cleaner;
@@ -50,6 +51,9 @@ pub use default_service_accounts::DefaultServiceAccounts;
 pub use default_service_range::DefaultServiceRange;
 pub use flow_control::FlowControl;
 pub use followed::Followed;
+pub use garbage_collector::{
+    FollowedStore, GarbageCollector, GarbageCollectorConfig, GarbageCollectorMetrics,
+};
 pub use identity::{Identity, IdentityConfig};
 pub use kubernetes_service::{KubernetesService, Peers, ServiceConfig};
 pub use legacy_token_cleaner::LegacyTokenCleaner;

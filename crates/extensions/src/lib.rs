@@ -163,10 +163,14 @@ impl Definitions {
         self.mirror.read(DefinitionIndex::prefixes)
     }
 
-    /// Returns all custom resources that are served, each in the version that discovery prefers.
+    /// Returns all custom resources that are served, each in the version that discovery prefers: with all definitions that are stored
+    /// by now, unless the cache does not catch up in time.
     pub async fn served(&self) -> Vec<CatalogResource> {
         match self.ready().await {
-            Ok(()) => self.mirror.read(|index| index.served(&self.backend)),
+            Ok(()) => {
+                let _ = self.current().await;
+                self.mirror.read(|index| index.served(&self.backend))
+            }
             Err(_) => Vec::new(),
         }
     }

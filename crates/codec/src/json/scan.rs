@@ -31,7 +31,7 @@ pub(crate) fn scan<'a>(paths: &Node<Box<str>>, count: usize, text: &'a [u8]) -> 
 }
 
 /// Visits the fields of the next value, an object; anything else is skipped.
-fn each_field<'a>(
+pub(super) fn each_field<'a>(
     reader: &mut Reader<'a>,
     mut visit: impl FnMut(&mut Reader<'a>, &str) -> Result<(), Error>,
 ) -> Result<(), Error> {
@@ -48,7 +48,7 @@ fn each_field<'a>(
 }
 
 /// Returns the next string; anything else is skipped.
-fn string<'a>(reader: &mut Reader<'a>) -> Result<Cow<'a, str>, Error> {
+pub(super) fn string<'a>(reader: &mut Reader<'a>) -> Result<Cow<'a, str>, Error> {
     if reader.begin()? == b'"' {
         return reader.string();
     }

@@ -5,14 +5,19 @@ mod accounts;
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use pintle_auth::service_account::Signer;
 use pintle_controllers::manager::{Election, ElectionConfig};
-use pintle_controllers::{Api, ApiClient, Catalog, Controller, MANAGED_HOOK, NamespaceDeletion, Runtime};
+use pintle_controllers::{
+    Api, ApiClient, Catalog, Controller, FollowedStore, GarbageCollector, GarbageCollectorConfig,
+    GarbageCollectorMetrics, MANAGED_HOOK, NamespaceDeletion, Runtime,
+};
 use pintle_discovery::GroupVersion;
 use pintle_features::Features;
 use pintle_metrics::Registry;
 use pintle_runtime::Spawner;
 use pintle_server::lifecycle::Hooks;
+use pintle_storage::Backend;
 
 use crate::Error;
 use crate::config::ControllersConfig;
@@ -72,11 +77,30 @@ impl ManagedControllers<'_> {
         Ok(())
     }
 
+    /// Returns the stores of all resources, below the beginning of all keys.
+    fn followed_stores(&self) -> Vec<FollowedStore> {
+        let root = Bytes::from(self.stores.root.clone());
+        let store =
+            |backend: &Arc<dyn Backend>| FollowedStore { backend: backend.clone(), root: root.clone() };
+        self.stores.backends.all().map(store).collect()
+    }
+
     /// Makes the parts of a controller.
     fn make(&self, name: &str) -> Result<Vec<Arc<dyn Controller>>, Error> {
         let client = |account: &str| ApiClient::new(self.api.clone(), account);
         let clock = self.runtime.clock.clone();
         Ok(match name {
+            GarbageCollector::NAME => {
+                let config = GarbageCollectorConfig {
+                    stores: self.followed_stores(),
+                    api: client(GarbageCollector::ACCOUNT),
+                    catalog: self.catalog.clone(),
+                    clock,
+                    random: self.runtime.random.clone(),
+                    metrics: GarbageCollectorMetrics::new(self.registry).map_err(Error::part)?,
+                };
+                GarbageCollector::new(config).controllers()
+            }
             NamespaceDeletion::NAME => vec![Arc::new(NamespaceDeletion::new(
                 self.stores.require_store("namespaces")?,
                 namespace_phase()?,

@@ -32,6 +32,7 @@ pub const MANAGED: &[ControllerName] = &[
     on("certificatesigningrequest-approving-controller", "csrapproving"),
     on("certificatesigningrequest-cleaner-controller", "csrcleaner"),
     on("certificatesigningrequest-signing-controller", "csrsigning"),
+    on("garbage-collector-controller", "garbagecollector"),
     new("kube-apiserver-serving-clustertrustbundle-publisher-controller"),
     on("legacy-serviceaccount-token-cleaner-controller", "legacy-service-account-token-cleaner"),
     on("namespace-controller", "namespace"),

@@ -1,7 +1,9 @@
 //! The controllers of kube-controller-manager in the process of the server.
 
+mod beside;
 mod bootstrap_tokens;
 mod certificates;
+mod garbage;
 mod names;
 mod namespaces;
 mod root_ca;
