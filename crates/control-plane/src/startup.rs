@@ -293,6 +293,7 @@ impl Startup {
             selection: config.controllers.selection.clone(),
             api: api.clone(),
             catalog: Arc::new(ServerCatalog::new(stores, &self.served, &resources.definitions)),
+            features: self.features,
             runtime: self.runtime.clone(),
             election,
         };

@@ -33,6 +33,8 @@ pub const CONTROLLERS: &[Registration] = &[
     registration("namespace", MANAGED_HOOK),
     registration("priority_and_fairness_config_producer", FlowControl::HOOK),
     registration("priority_and_fairness_config_queue", FlowControl::HOOK),
+    registration("resourcequota_primary", MANAGED_HOOK),
+    registration("resourcequota_priority", MANAGED_HOOK),
     registration("service_ip_repair", ServiceRepair::HOOK),
     registration("serviceaccount", SystemNamespaces::HOOK),
     registration("storage_version_updater", StorageVersions::HOOK),

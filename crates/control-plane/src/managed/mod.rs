@@ -1,10 +1,13 @@
 //! The controllers that kube-controller-manager runs for every cluster, in this process: made of the parts of a control plane, and
 //! started by a post-start hook, on the server that is elected where several share the store.
 
+mod upkeep;
+
 use std::sync::Arc;
 
 use pintle_controllers::manager::{Election, ElectionConfig, Selection};
 use pintle_controllers::{Api, ApiClient, Catalog, Controller, MANAGED_HOOK, NamespaceDeletion, Runtime};
+use pintle_features::Features;
 use pintle_runtime::Spawner;
 use pintle_server::lifecycle::Hooks;
 
@@ -19,6 +22,7 @@ pub(crate) struct ManagedControllers<'a> {
     pub(crate) selection: Selection,
     pub(crate) api: Arc<dyn Api>,
     pub(crate) catalog: Arc<dyn Catalog>,
+    pub(crate) features: Features,
     pub(crate) runtime: Runtime,
     /// Set where other servers share the store.
     pub(crate) election: Option<ElectionConfig>,
@@ -69,7 +73,10 @@ impl ManagedControllers<'_> {
                 clock,
                 self.election.is_some(),
             ))],
-            _ => return Err(Error::Part(format!("no controller is named {name}").into())),
+            _ => match self.make_upkeep(name)? {
+                Some(made) => made,
+                None => return Err(Error::Part(format!("no controller is named {name}").into())),
+            },
         })
     }
 }

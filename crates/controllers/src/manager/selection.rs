@@ -16,7 +16,8 @@ const fn on(name: &'static str, alias: &'static str) -> ControllerName {
 }
 
 /// All controllers of this kind, by name.
-pub const MANAGED: &[ControllerName] = &[on("namespace-controller", "namespace")];
+pub const MANAGED: &[ControllerName] =
+    &[on("namespace-controller", "namespace"), on("resourcequota-controller", "resourcequota")];
 
 /// The controllers that are selected.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,11 +1,12 @@
 //! The controllers of kube-controller-manager in the process of the server.
 
 mod namespaces;
+mod resource_quotas;
 
 use http::Method;
 use serde_json::{Value, json};
 
-use crate::support::{Answer, Launch, Server};
+use crate::support::{Answer, Launch, Server, eventually};
 
 /// A server with these controllers.
 pub(crate) fn with_controllers(names: &str) -> Launch {
@@ -39,4 +40,20 @@ async fn make_namespace(server: &Server, name: &str) {
 
 fn config_map(name: &str) -> Value {
     json!({"metadata": {"name": name}, "data": {"a": "b"}})
+}
+
+const WIDGETS: &str = "/apis/example.com/v1/namespaces/a/widgets";
+
+/// Defines `widgets` of example.com, and waits until one could be created.
+async fn define_widgets(server: &Server) {
+    let names =
+        json!({"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList"});
+    let schema = json!({"openAPIV3Schema": {"type": "object"}});
+    let version = json!({"name": "v1", "served": true, "storage": true, "schema": schema});
+    let definition = json!({
+        "metadata": {"name": "widgets.example.com"},
+        "spec": {"group": "example.com", "scope": "Namespaced", "names": names, "versions": [version]},
+    });
+    post(server, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", &definition).await;
+    eventually("the resource", async || server.admin().get(WIDGETS).await.code == 200).await;
 }
