@@ -294,6 +294,7 @@ impl Startup {
             api: api.clone(),
             catalog: Arc::new(ServerCatalog::new(stores, &self.served, &resources.definitions)),
             features: self.features,
+            registry: &self.registry,
             runtime: self.runtime.clone(),
             election,
         };

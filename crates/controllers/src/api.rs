@@ -54,6 +54,8 @@ pub enum PatchKind {
     Json,
     Merge,
     Strategic,
+    /// A configuration of this field manager, which takes over the fields of others.
+    Apply(&'static str),
 }
 
 /// One operation. Bodies are JSON.
@@ -161,6 +163,13 @@ impl ApiClient {
     /// Creates an object in a collection.
     pub async fn create(&self, collection: &Location, object: &Json) -> Result<Value> {
         self.send(collection, Operation::Create(body(object)), false).await
+    }
+
+    /// Creates an object that is a tree already.
+    pub async fn create_object(&self, collection: &Location, object: &Value) -> Result<Value> {
+        let mut text = Vec::new();
+        json::encode(object, &mut text);
+        self.send(collection, Operation::Create(text.into()), false).await
     }
 
     /// Replaces an object. With the resourceVersion that it was read at, a write in between is a conflict.

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use pintle_controllers::manager::{Election, ElectionConfig, Selection};
 use pintle_controllers::{Api, ApiClient, Catalog, Controller, MANAGED_HOOK, NamespaceDeletion, Runtime};
 use pintle_features::Features;
+use pintle_metrics::Registry;
 use pintle_runtime::Spawner;
 use pintle_server::lifecycle::Hooks;
 
@@ -23,6 +24,7 @@ pub(crate) struct ManagedControllers<'a> {
     pub(crate) api: Arc<dyn Api>,
     pub(crate) catalog: Arc<dyn Catalog>,
     pub(crate) features: Features,
+    pub(crate) registry: &'a Registry,
     pub(crate) runtime: Runtime,
     /// Set where other servers share the store.
     pub(crate) election: Option<ElectionConfig>,

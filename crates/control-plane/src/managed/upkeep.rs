@@ -4,11 +4,18 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use pintle_controllers::{ApiClient, Controller, QuotaConfig, ResourceQuotas};
+use pintle_controllers::{
+    ApiClient, AttributesClassProtection, ClaimProtection, Controller, EndpointSliceStores, EndpointSlices,
+    PodGroupProtection, QuotaConfig, ResourceQuotas, ServiceCidrs, TtlAfterFinished, VolumeProtection,
+};
+use pintle_features::Feature;
 use pintle_quota::StoredSurroundings;
+use pintle_registry::Store;
+use pintle_runtime::Clock;
 
 use super::ManagedControllers;
 use crate::Error;
+use crate::resources::pod_node_name;
 
 type Made = Vec<Arc<dyn Controller>>;
 
@@ -16,7 +23,57 @@ impl ManagedControllers<'_> {
     /// Makes the parts of a controller; `None` if there is none of this name here.
     pub(super) fn make_upkeep(&self, name: &str) -> Result<Option<Made>, Error> {
         Ok(Some(match name {
+            AttributesClassProtection::NAME => vec![Arc::new(AttributesClassProtection::new(
+                self.store("volumeattributesclasses")?,
+                self.store("persistentvolumes")?,
+                self.store("persistentvolumeclaims")?,
+                self.client(name),
+                self.clock(),
+            ))],
+            ClaimProtection::NAME => vec![Arc::new(ClaimProtection::new(
+                self.store("persistentvolumeclaims")?,
+                (self.store("pods")?, pod_node_name()?),
+                self.client(ClaimProtection::ACCOUNT),
+                self.clock(),
+                self.features.enabled(Feature::PersistentVolumeClaimUnusedSinceTime),
+            ))],
+            EndpointSlices::NAME => {
+                let stores = EndpointSliceStores {
+                    services: self.store("services/specs")?,
+                    pods: self.store("pods")?,
+                    nodes: self.store("minions")?,
+                    slices: self.store("endpointslices")?,
+                };
+                let random = self.runtime.random.clone();
+                let made =
+                    EndpointSlices::new(stores, self.client(name), self.clock(), random, self.registry)?;
+                vec![Arc::new(made)]
+            }
+            PodGroupProtection::NAME if !self.features.enabled(Feature::GenericWorkload) => Vec::new(),
+            PodGroupProtection::NAME => vec![Arc::new(PodGroupProtection::new(
+                self.store("podgroups")?,
+                self.store("pods")?,
+                self.client(name),
+                self.clock(),
+            ))],
             ResourceQuotas::NAME => self.resource_quotas()?,
+            ServiceCidrs::NAME => vec![Arc::new(ServiceCidrs::new(
+                self.store("servicecidrs")?,
+                self.store("ipaddresses")?,
+                self.client(ServiceCidrs::ACCOUNT),
+                self.clock(),
+                self.runtime.random.clone(),
+            ))],
+            TtlAfterFinished::NAME => vec![Arc::new(TtlAfterFinished::new(
+                self.store("jobs")?,
+                self.client(name),
+                self.clock(),
+                self.registry,
+            )?)],
+            VolumeProtection::NAME => vec![Arc::new(VolumeProtection::new(
+                self.store("persistentvolumes")?,
+                self.client(VolumeProtection::ACCOUNT),
+            ))],
             _ => return Ok(None),
         }))
     }
@@ -26,8 +83,16 @@ impl ManagedControllers<'_> {
         ApiClient::new(self.api.clone(), account)
     }
 
+    fn store(&self, path: &str) -> Result<Arc<Store>, Error> {
+        self.stores.require_store(path)
+    }
+
+    fn clock(&self) -> Clock {
+        self.runtime.clock.clone()
+    }
+
     fn resource_quotas(&self) -> Result<Made, Error> {
-        let clock = self.runtime.clock.clone();
+        let clock = self.clock();
         let store = |path| self.stores.store(path);
         let evaluated = [
             ("", "pods", "pods"),

@@ -15,9 +15,22 @@ const fn on(name: &'static str, alias: &'static str) -> ControllerName {
     ControllerName { name, alias: Some(alias), on_by_default: true }
 }
 
+const fn without_alias(name: &'static str) -> ControllerName {
+    ControllerName { name, alias: None, on_by_default: true }
+}
+
 /// All controllers of this kind, by name.
-pub const MANAGED: &[ControllerName] =
-    &[on("namespace-controller", "namespace"), on("resourcequota-controller", "resourcequota")];
+pub const MANAGED: &[ControllerName] = &[
+    on("endpointslice-controller", "endpointslice"),
+    on("namespace-controller", "namespace"),
+    on("persistentvolume-protection-controller", "pv-protection"),
+    on("persistentvolumeclaim-protection-controller", "pvc-protection"),
+    without_alias("podgroup-protection-controller"),
+    on("resourcequota-controller", "resourcequota"),
+    without_alias("service-cidr-controller"),
+    on("ttl-after-finished-controller", "ttl-after-finished"),
+    without_alias("volumeattributesclass-protection-controller"),
+];
 
 /// The controllers that are selected.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,8 +1,9 @@
 //! Following caches with what was there before each change, for controllers that must compare the two, and only for as long as
 //! something needs it.
 
-use std::collections::HashSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::BTreeSet;
+use std::ops::Bound;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use pintle_cache::{Change, Interest, Next, Snapshot};
@@ -60,41 +61,49 @@ pub(crate) struct Waiting(Arc<Inner>);
 
 #[derive(Default)]
 struct Inner {
-    keys: Mutex<HashSet<Key>>,
+    keys: Mutex<BTreeSet<Key>>,
     /// Notified when the first key comes and when the last one goes.
     changed: Notify,
 }
 
 impl Waiting {
     pub(crate) fn add(&self, key: &str) {
-        let mut keys = self.0.keys.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut keys = self.keys();
         if keys.insert(key.into()) && keys.len() == 1 {
             self.0.changed.notify_one();
         }
     }
 
     pub(crate) fn remove(&self, key: &str) {
-        let mut keys = self.0.keys.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut keys = self.keys();
         if keys.remove(key) && keys.is_empty() {
             self.0.changed.notify_one();
         }
     }
 
     pub(crate) fn contains(&self, key: &str) -> bool {
-        self.0.keys.lock().unwrap_or_else(PoisonError::into_inner).contains(key)
+        self.keys().contains(key)
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
-        self.0.keys.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
+    fn is_empty(&self) -> bool {
+        self.keys().is_empty()
     }
 
-    /// Returns whether a key that waits begins with a prefix.
-    pub(crate) fn any(&self, is_meant: impl Fn(&str) -> bool) -> bool {
-        self.0.keys.lock().unwrap_or_else(PoisonError::into_inner).iter().any(|key| is_meant(key))
+    /// Returns whether a key of a namespace waits.
+    pub(crate) fn has_in(&self, namespace: &str) -> bool {
+        let keys = self.keys();
+        let first = format!("{namespace}/");
+        let next = keys.range::<str, _>((Bound::Included(first.as_str()), Bound::Unbounded)).next();
+        next.is_some_and(|key| key.starts_with(&first))
     }
 
-    pub(crate) fn keys(&self) -> Vec<Key> {
-        self.0.keys.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
+    /// Returns all keys.
+    pub(crate) fn all(&self) -> Vec<Key> {
+        self.keys().iter().cloned().collect()
+    }
+
+    fn keys(&self) -> MutexGuard<'_, BTreeSet<Key>> {
+        self.0.keys.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Runs what `while_waiting` makes whenever keys wait, until none does. Never returns.
@@ -156,5 +165,15 @@ mod tests {
         settle().await;
         assert_eq!(running.load(Ordering::SeqCst), 2, "it had ended, and began again");
         task.abort();
+    }
+
+    #[test]
+    fn keys_are_found_by_their_namespace() {
+        let waiting = Waiting::default();
+        ["a-b/c", "b/c", "c"].iter().for_each(|key| waiting.add(key));
+        assert_eq!(
+            ["a", "a-b", "b", "c"].map(|namespace| waiting.has_in(namespace)),
+            [false, true, true, false]
+        );
     }
 }
