@@ -1,7 +1,12 @@
 //! The controllers of kube-controller-manager in the process of the server.
 
+mod endpoint_slices;
+mod idle;
 mod namespaces;
+mod protection;
 mod resource_quotas;
+mod service_cidrs;
+mod ttl_after_finished;
 
 use http::Method;
 use serde_json::{Value, json};

@@ -1,0 +1,45 @@
+//! A server without clients sleeps, whatever controllers it has.
+
+use std::time::Duration;
+
+use super::with_controllers;
+use crate::support::Server;
+use crate::support::shared::ready;
+
+/// Windows of measurement; the quietest one counts, since whatever else the machine does only adds.
+const WINDOWS: usize = 5;
+const WINDOW: Duration = Duration::from_secs(3);
+
+/// Times that the threads of a server went to sleep: each wakeup ends in one.
+fn sleeps(server: &Server) -> u64 {
+    let tasks = std::fs::read_dir(format!("/proc/{}/task", server.pid())).expect("its threads");
+    let of_thread = |path: std::path::PathBuf| {
+        let status = std::fs::read_to_string(path.join("status")).unwrap_or_default();
+        let line = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
+        line.and_then(|count| count.trim().parse::<u64>().ok()).unwrap_or_default()
+    };
+    tasks.filter_map(|task| Some(of_thread(task.ok()?.path()))).sum()
+}
+
+/// A controller that looks every second, or more often, adds three wakeups to each window.
+#[tokio::test]
+async fn default_controllers_do_not_wake_an_idle_server() {
+    let (none, all) = (with_controllers("").start().await, with_controllers("*").start().await);
+    tokio::join!(Box::pin(ready(&none)), Box::pin(ready(&all)));
+    // What a start leaves to do.
+    tokio::time::sleep(Duration::from_secs(8)).await;
+    let mut least = [u64::MAX; 2];
+    for _ in 0..WINDOWS {
+        let before = [sleeps(&none), sleeps(&all)];
+        tokio::time::sleep(WINDOW).await;
+        let after = [sleeps(&none), sleeps(&all)];
+        for (least, (before, after)) in least.iter_mut().zip(before.into_iter().zip(after)) {
+            *least = (*least).min(after - before);
+        }
+    }
+    let [baseline, with_controllers] = least;
+    assert!(
+        with_controllers <= baseline + 2,
+        "{with_controllers} wakeups in {WINDOW:?}, and {baseline} without controllers"
+    );
+}
