@@ -141,6 +141,18 @@ impl ApiClient {
         self.pages(collection, "", true).await
     }
 
+    /// Returns the metadata of one page of a collection, and the next page; an empty text stands for the first one and for none.
+    pub async fn list_metadata_page(
+        &self,
+        collection: &Location,
+        page: String,
+    ) -> Result<(Vec<Value>, String)> {
+        let list = Operation::List { limit: PAGE, page, label_selector: String::new() };
+        let list = self.send(collection, list, true).await?;
+        let next = list.text_at(&["metadata", "continue"]).to_owned();
+        Ok((list.items_at(&["items"]).to_vec(), next))
+    }
+
     async fn pages(
         &self,
         collection: &Location,

@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use pintle_controllers::{
     ApiClient, AttributesClassProtection, ClaimProtection, Controller, EndpointSliceStores, EndpointSlices,
-    PodGroupProtection, QuotaConfig, ResourceQuotas, ServiceCidrs, TtlAfterFinished, VolumeProtection,
+    MigrationRunner, MigrationVersions, Migrations, Migrator, PodGroupProtection, QuotaConfig,
+    ResourceQuotas, ServiceCidrs, StorageVersionEntries, StorageVersionLeases, TtlAfterFinished,
+    VolumeProtection,
 };
 use pintle_features::Feature;
 use pintle_quota::StoredSurroundings;
@@ -46,8 +48,22 @@ impl ManagedControllers<'_> {
                 };
                 let random = self.runtime.random.clone();
                 let made =
-                    EndpointSlices::new(stores, self.client(name), self.clock(), random, self.registry)?;
-                vec![Arc::new(made)]
+                    EndpointSlices::new(stores, self.client(name), self.clock(), random, self.registry);
+                vec![Arc::new(made.map_err(Error::part)?)]
+            }
+            Migrator::NAME if !self.features.enabled(Feature::StorageVersionMigrator) => Vec::new(),
+            Migrator::NAME => {
+                let migrations = Migrations {
+                    migrations: self.store("storageversionmigrations")?,
+                    api: self.client(name),
+                    catalog: self.catalog.clone(),
+                    clock: self.clock(),
+                };
+                vec![
+                    Arc::new(MigrationRunner(migrations.clone())),
+                    Arc::new(MigrationVersions(migrations.clone())),
+                    Arc::new(Migrator(migrations)),
+                ]
             }
             PodGroupProtection::NAME if !self.features.enabled(Feature::GenericWorkload) => Vec::new(),
             PodGroupProtection::NAME => vec![Arc::new(PodGroupProtection::new(
@@ -64,12 +80,22 @@ impl ManagedControllers<'_> {
                 self.clock(),
                 self.runtime.random.clone(),
             ))],
-            TtlAfterFinished::NAME => vec![Arc::new(TtlAfterFinished::new(
-                self.store("jobs")?,
-                self.client(name),
-                self.clock(),
-                self.registry,
-            )?)],
+            StorageVersionLeases::NAME => {
+                let gates = [Feature::StorageVersionAPI, Feature::APIServerIdentity];
+                match gates.iter().all(|gate| self.features.enabled(*gate)) {
+                    true => self.storage_version_collection()?,
+                    false => Vec::new(),
+                }
+            }
+            TtlAfterFinished::NAME => {
+                let made = TtlAfterFinished::new(
+                    self.store("jobs")?,
+                    self.client(name),
+                    self.clock(),
+                    self.registry,
+                );
+                vec![Arc::new(made.map_err(Error::part)?)]
+            }
             VolumeProtection::NAME => vec![Arc::new(VolumeProtection::new(
                 self.store("persistentvolumes")?,
                 self.client(VolumeProtection::ACCOUNT),
@@ -89,6 +115,14 @@ impl ManagedControllers<'_> {
 
     fn clock(&self) -> Clock {
         self.runtime.clock.clone()
+    }
+
+    fn storage_version_collection(&self) -> Result<Made, Error> {
+        let client = self.client(StorageVersionLeases::ACCOUNT);
+        let versions = self.stores.require_store("storageversions")?;
+        let leases = StorageVersionLeases::new(self.store("leases")?, client.clone(), self.clock());
+        let entries = StorageVersionEntries::new(versions, client, self.clock());
+        Ok(vec![Arc::new(leases), Arc::new(entries)])
     }
 
     fn resource_quotas(&self) -> Result<Made, Error> {

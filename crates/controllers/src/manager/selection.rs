@@ -28,6 +28,8 @@ pub const MANAGED: &[ControllerName] = &[
     without_alias("podgroup-protection-controller"),
     on("resourcequota-controller", "resourcequota"),
     without_alias("service-cidr-controller"),
+    on("storage-version-migrator-controller", "svm"),
+    on("storageversion-garbage-collector-controller", "storage-version-gc"),
     on("ttl-after-finished-controller", "ttl-after-finished"),
     without_alias("volumeattributesclass-protection-controller"),
 ];

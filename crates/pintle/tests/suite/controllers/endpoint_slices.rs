@@ -146,7 +146,7 @@ async fn two_hundred_pods_fill_slices_of_a_hundred() {
     kubectl.ok("delete pods -n a --all --grace-period=0 --force").await;
     has(&server, "web", &[]).await;
     assert_eq!(sizes().await, [0]);
-    let metrics = server.admin().get("/metrics").await.text();
+    let metrics = server.admin().get("/metrics").await.body;
     assert!(metrics.contains("endpoint_slice_controller_endpoints_desired 0"), "{metrics}");
 }
 

@@ -6,6 +6,7 @@ mod namespaces;
 mod protection;
 mod resource_quotas;
 mod service_cidrs;
+mod storage_version_migration;
 mod ttl_after_finished;
 
 use http::Method;

@@ -53,6 +53,6 @@ async fn jobs_are_deleted_when_their_time_has_come() {
     merge(&server, &format!("{JOBS}/late"), &shorter).await;
     eventually("the third is deleted", async || is_deleted(&server, "late").await).await;
     assert!(!is_deleted(&server, "never").await);
-    let metrics = server.admin().get("/metrics").await.text();
+    let metrics = server.admin().get("/metrics").await.body;
     assert!(metrics.contains("ttl_after_finished_controller_job_deletion_duration_seconds_count 3"));
 }
