@@ -3,8 +3,7 @@
 use http::Method;
 use serde_json::{Value, json};
 
-use super::{delete, is_gone, make_namespace, merge, post, send, with_controllers};
-use crate::support::kubectl::Kubectl;
+use super::{delete, delete_at_once, is_gone, make_namespace, merge, post, send, with_controllers};
 use crate::support::shared::ready;
 use crate::support::{Server, eventually};
 
@@ -102,7 +101,7 @@ async fn slices_follow_pods_and_their_labels() {
     merge(&server, &format!("{PODS}/p2"), &json!({"metadata": {"labels": {"app": "other"}}})).await;
     has(&server, "web", &[("p1", false)]).await;
     has(&server, "other", &[("p2", true)]).await;
-    delete(&server, &format!("{PODS}/p1?gracePeriodSeconds=0")).await;
+    delete_at_once(&server, &format!("{PODS}/p1")).await;
     has(&server, "web", &[]).await;
     merge(&server, &format!("{SERVICES}/web"), &json!({"spec": {"selector": {"app": "other"}}})).await;
     has(&server, "web", &[("p2", true)]).await;
@@ -142,8 +141,7 @@ async fn two_hundred_pods_fill_slices_of_a_hundred() {
     };
     let packed = sizes().await;
     assert!(packed.len() == 3 && packed.iter().all(|size| *size <= 100), "{packed:?}");
-    let kubectl = Kubectl::of(&server);
-    kubectl.ok("delete pods -n a --all --grace-period=0 --force").await;
+    delete_at_once(&server, PODS).await;
     has(&server, "web", &[]).await;
     assert_eq!(sizes().await, [0]);
     let metrics = server.admin().get("/metrics").await.body;

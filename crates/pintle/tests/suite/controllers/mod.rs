@@ -36,6 +36,11 @@ async fn delete(server: &Server, path: &str) -> Value {
     send(server, Method::DELETE, path, &json!({})).await.gives(200)
 }
 
+/// Deletes a pod without a grace period, as its kubelet does in the end.
+async fn delete_at_once(server: &Server, path: &str) {
+    send(server, Method::DELETE, path, &json!({"gracePeriodSeconds": 0})).await.code_is(200);
+}
+
 async fn is_gone(server: &Server, path: &str) -> bool {
     server.admin().get(path).await.code == 404
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{delete, is_gone, merge, post, with_controllers};
+use super::{delete, delete_at_once, is_gone, merge, post, with_controllers};
 use crate::support::shared::ready;
 use crate::support::{Server, eventually};
 
@@ -57,7 +57,7 @@ async fn a_claim_goes_after_the_pods_that_use_it() {
     eventually("it is said to be used", async || condition().await == "PodUsingPVC").await;
     delete(&server, &format!("{CLAIMS}/c")).await;
     assert!(stays(&server, &format!("{CLAIMS}/c")).await);
-    delete(&server, &format!("{PODS}/used?gracePeriodSeconds=0")).await;
+    delete_at_once(&server, &format!("{PODS}/used")).await;
     eventually("it goes", async || is_gone(&server, &format!("{CLAIMS}/c")).await).await;
     // A pod without a node cannot start with a claim that is being deleted.
     delete(&server, &format!("{CLAIMS}/d")).await;

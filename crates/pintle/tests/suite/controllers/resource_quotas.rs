@@ -5,7 +5,7 @@ use std::time::Duration;
 use http::Method;
 use serde_json::{Value, json};
 
-use super::{config_map, delete, make_namespace, merge, post, send, with_controllers};
+use super::{config_map, delete, delete_at_once, make_namespace, merge, post, send, with_controllers};
 use crate::support::kubectl::Kubectl;
 use crate::support::shared::ready;
 use crate::support::{Server, eventually};
@@ -53,7 +53,7 @@ async fn usage_of_pods_falls_when_they_go_or_end() {
     merge(&server, &format!("{pods}/p1/status"), &json!({"status": {"phase": "Succeeded"}})).await;
     uses(&server, json!({"count/pods": "2", "pods": "1", "requests.cpu": "400m"})).await;
     post(&server, pods, &pod("p3", "1m")).await;
-    delete(&server, &format!("{pods}/p2?gracePeriodSeconds=0")).await;
+    delete_at_once(&server, &format!("{pods}/p2")).await;
     uses(&server, json!({"count/pods": "2", "pods": "1", "requests.cpu": "1m"})).await;
 
     // Other limits are counted at once, and usage of limits that are gone goes.
