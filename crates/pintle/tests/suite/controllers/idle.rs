@@ -26,7 +26,8 @@ fn sleeps(server: &Server) -> HashMap<OsString, u64> {
 
 /// Returns how often the threads of a server have gone to sleep since. Those that have ended do not count.
 fn sleeps_since(server: &Server, before: &HashMap<OsString, u64>) -> u64 {
-    let since = |(thread, now): (OsString, u64)| now - before.get(&thread).copied().unwrap_or_default();
+    let since =
+        |(thread, now): (OsString, u64)| now.saturating_sub(before.get(&thread).copied().unwrap_or_default());
     sleeps(server).into_iter().map(since).sum()
 }
 
