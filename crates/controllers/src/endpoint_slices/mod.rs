@@ -9,7 +9,7 @@
 //! service -> pods -> endpoints by ports and family (`endpoints`) -> writes of slices (`packing`)
 //! ```
 //!
-//! Slices and pods are read from caches that have every write that was answered, so the controller always sees its own. Hints of
+//! Slices are read from a cache that has every write that was answered, so the controller always sees its own. Hints of
 //! `service.kubernetes.io/topology-mode: Auto` are left to kube-controller-manager.
 
 mod endpoints;
@@ -23,7 +23,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use pintle_cache::{Change, Entry, Snapshot};
+use pintle_cache::{Change, Entry};
 use pintle_meta::gvk::GroupVersionResource;
 use pintle_meta::time::Time;
 use pintle_meta::{Object, Reason, Status, Value};
@@ -213,10 +213,9 @@ impl Inner {
     }
 
     async fn sync(&self, key: &str) -> Result<()> {
-        let services = current(&self.stores.services).await?;
-        let service =
-            services.objects.get(key).map(|entry| self.stores.services.object(entry)).transpose()?;
-        drop(services);
+        let services = &self.stores.services;
+        services.cache().ready().await.map_err(|error| cache_error(&error))?;
+        let service = services.cache().get(key).map(|entry| services.object(&entry)).transpose()?;
         let Some(service) = service else {
             self.written().forget(key);
             self.metrics.set(key, None);
@@ -248,7 +247,10 @@ impl Inner {
             };
             selector.iter().all(has)
         };
-        let pods = current(&self.stores.pods).await?;
+        // As new as the change that led here.
+        let cache = self.stores.pods.cache();
+        cache.ready().await.map_err(|error| cache_error(&error))?;
+        let pods = cache.snapshot().map_err(|error| cache_error(&error))?;
         let namespace = format!("{}/", service.namespace());
         let selected = pods.objects.iter_prefix(&namespace).filter(is_selected);
         selected.map(|entry| self.stores.pods.object(entry)).collect()
@@ -256,7 +258,8 @@ impl Inner {
 
     /// Returns the slices of a service that this controller looks after.
     async fn slices(&self, service: &Value) -> Result<Vec<Value>> {
-        let slices = current(&self.stores.slices).await?;
+        let cache = self.stores.slices.cache();
+        let slices = cache.snapshot_now(WAIT).await.map_err(|error| cache_error(&error))?;
         let namespace = format!("{}/", service.namespace());
         let is_meant = |entry: &&Arc<Entry>| {
             entry.read().is_ok_and(|facts| {
@@ -424,11 +427,6 @@ impl Inner {
 
 fn resource() -> GroupVersionResource {
     GroupVersionResource::new("discovery.k8s.io", "v1", "endpointslices")
-}
-
-/// Returns the objects of a store, with every write that was answered before.
-async fn current(store: &Store) -> Result<Snapshot> {
-    store.cache().snapshot_now(WAIT).await.map_err(|error| cache_error(&error))
 }
 
 fn selector(service: &Value) -> Vec<(&str, &str)> {
