@@ -70,7 +70,7 @@ impl UsageCounter {
             return Ok(Some(evaluator.total(quota, [])));
         }
         let prefix = [&keys.prefix, quota.namespace.as_bytes(), b"/"].concat();
-        let count = keys.backend.count(&prefix).await.map_err(|error| Status::internal(error))?;
+        let count = keys.backend.count(&prefix).await.map_err(Status::internal)?;
         Ok(Some(evaluator.total_of_count(quota, i64::try_from(count).unwrap_or(i64::MAX))))
     }
 

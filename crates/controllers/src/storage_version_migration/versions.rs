@@ -42,7 +42,7 @@ impl Controller for MigrationVersions {
             self.0.fail(&migration, &message).await?;
             return Ok(Requeue::Never);
         };
-        let revision = keys.backend.current_revision().await.map_err(|error| Status::internal(error))?;
+        let revision = keys.backend.current_revision().await.map_err(Status::internal)?;
         let revision = Value::string(revision.0.to_string());
         self.0.set_status(&migration, "resourceVersion", revision).await?;
         Ok(Requeue::Never)
