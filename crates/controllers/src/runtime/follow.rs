@@ -144,7 +144,7 @@ mod tests {
         let task = tokio::spawn(async move {
             let follow = || async {
                 count.fetch_add(1, Ordering::SeqCst);
-                std::future::pending().await
+                std::future::pending::<()>().await;
             };
             of_task.run(follow).await;
         });
