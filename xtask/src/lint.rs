@@ -38,7 +38,7 @@ const LAYERS: &[(&str, &str)] = &[
     ("registry", "cache codec patch schema storage"),
     ("quota", "registry"),
     ("admission", "auth cache cel codec outbound patch quota registry schema"),
-    ("controllers", "auth cache codec registry storage"),
+    ("controllers", "auth cache codec quota registry storage"),
     ("documentation", "openapi schema"),
     ("resources", "auth cache cel codec definitions patch registry schema"),
     ("server", "admission auth cache codec discovery openapi patch registry schema storage"),
@@ -48,7 +48,7 @@ const LAYERS: &[(&str, &str)] = &[
     ),
     (
         "control-plane",
-        "admission auth cache cel codec controllers discovery documentation extensions outbound registry resources \
+        "admission auth cache cel codec controllers discovery documentation extensions outbound quota registry resources \
          schema server storage",
     ),
 ];

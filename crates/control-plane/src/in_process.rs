@@ -106,6 +106,7 @@ fn patch_type(kind: PatchKind) -> &'static str {
         PatchKind::Json => "application/json-patch+json",
         PatchKind::Merge => "application/merge-patch+json",
         PatchKind::Strategic => "application/strategic-merge-patch+json",
+        PatchKind::Apply(_) => "application/apply-patch+yaml",
     }
 }
 
@@ -131,6 +132,9 @@ fn uri(location: &Location, operation: &Operation) -> Result<Uri> {
                 path += &format!("&{key}={}", encode(value));
             }
         }
+    }
+    if let Operation::Patch(PatchKind::Apply(manager), _) = operation {
+        path += &format!("?fieldManager={}&force=true", encode(manager));
     }
     path.parse().map_err(|error| Box::new(Status::internal(error)))
 }

@@ -260,6 +260,12 @@ pub(crate) fn namespace_phase() -> Result<usize, Error> {
         .ok_or_else(no_resource("namespaces with a phase"))
 }
 
+/// Returns the place of a pod's node among the fields of pods.
+pub(crate) fn pod_node_name() -> Result<usize, Error> {
+    pintle_resources::field_labels::place("core/v1.Pod", "spec.nodeName")
+        .ok_or_else(no_resource("pods with a node"))
+}
+
 fn definitions(
     stores: &Stores,
     config: &ResourcesConfig,

@@ -54,6 +54,8 @@ pub enum PatchKind {
     Json,
     Merge,
     Strategic,
+    /// A configuration of this field manager, which takes over the fields of others.
+    Apply(&'static str),
 }
 
 /// One operation. Bodies are JSON.
@@ -145,6 +147,18 @@ impl ApiClient {
         self.pages(collection, "", true).await
     }
 
+    /// Returns the metadata of one page of a collection, and the next page; an empty text stands for the first one and for none.
+    pub async fn list_metadata_page(
+        &self,
+        collection: &Location,
+        page: String,
+    ) -> Result<(Vec<Value>, String)> {
+        let list = Operation::List { limit: PAGE, page, label_selector: String::new() };
+        let list = self.send(collection, list, true).await?;
+        let next = list.text_at(&["metadata", "continue"]).to_owned();
+        Ok((list.items_at(&["items"]).to_vec(), next))
+    }
+
     async fn pages(
         &self,
         collection: &Location,
@@ -167,6 +181,13 @@ impl ApiClient {
     /// Creates an object in a collection.
     pub async fn create(&self, collection: &Location, object: &Json) -> Result<Value> {
         self.send(collection, Operation::Create(body(object)), false).await
+    }
+
+    /// Creates an object that is a tree already.
+    pub async fn create_object(&self, collection: &Location, object: &Value) -> Result<Value> {
+        let mut text = Vec::new();
+        json::encode(object, &mut text);
+        self.send(collection, Operation::Create(text.into()), false).await
     }
 
     /// Replaces an object. With the resourceVersion that it was read at, a write in between is a conflict.

@@ -267,29 +267,11 @@ fn json<const N: usize>(name: &str, status: [(&'static str, Value); N]) -> Vec<u
     json
 }
 
-/// Returns the object with the entry of `server`, and the common version and condition that follow. `read` decodes objects.
-fn reported(
-    old: &Value,
-    server: &str,
-    resource: &StoredResource,
-    now: &str,
-    read: impl Fn(&[u8]) -> Result<Value>,
-) -> Result<Value> {
-    let texts = |texts: &[String]| Value::list(texts.iter().map(|text| text.as_str().into()).collect());
-    let own = Object::from_iter([
-        ("apiServerID", server.into()),
-        ("encodingVersion", resource.encoding.as_str().into()),
-        ("decodableVersions", texts(&resource.decodable)),
-        ("servedVersions", texts(&resource.served)),
-    ]);
-    let mut entries = old.items_at(&["status", "storageVersions"]).to_vec();
-    match entries.iter_mut().find(|entry| entry.text_at(&["apiServerID"]) == server) {
-        Some(entry) => *entry = own.into(),
-        None => entries.push(own.into()),
-    }
+/// Returns the version that all entries of a StorageVersion have in common, and the conditions with the one that says so.
+pub(crate) fn common_version(old: &Value, entries: &[Value], now: &str) -> (Option<String>, Vec<Value>) {
     let encoding = |entry: &Value| entry.text_at(&["encodingVersion"]).to_owned();
-    let common = encoding(&entries[0]);
-    let common = entries.iter().all(|entry| encoding(entry) == common).then_some(common);
+    let first = entries.first().map(encoding);
+    let common = first.filter(|first| entries.iter().all(|entry| encoding(entry) == *first));
     let (status, reason, message) = match common {
         Some(_) => ("True", "CommonEncodingVersionSet", "Common encoding version set"),
         None => ("False", "CommonEncodingVersionUnset", "Common encoding version unset"),
@@ -317,6 +299,30 @@ fn reported(
         Some(existing) => *existing = condition.into(),
         None => conditions.push(condition.into()),
     }
+    (common, conditions)
+}
+
+/// Returns the object with the entry of `server`, and the common version and condition that follow. `read` decodes objects.
+fn reported(
+    old: &Value,
+    server: &str,
+    resource: &StoredResource,
+    now: &str,
+    read: impl Fn(&[u8]) -> Result<Value>,
+) -> Result<Value> {
+    let texts = |texts: &[String]| Value::list(texts.iter().map(|text| text.as_str().into()).collect());
+    let own = Object::from_iter([
+        ("apiServerID", server.into()),
+        ("encodingVersion", resource.encoding.as_str().into()),
+        ("decodableVersions", texts(&resource.decodable)),
+        ("servedVersions", texts(&resource.served)),
+    ]);
+    let mut entries = old.items_at(&["status", "storageVersions"]).to_vec();
+    match entries.iter_mut().find(|entry| entry.text_at(&["apiServerID"]) == server) {
+        Some(entry) => *entry = own.into(),
+        None => entries.push(own.into()),
+    }
+    let (common, conditions) = common_version(old, &entries, now);
     let read = read(&json(
         old.name(),
         [

@@ -2,6 +2,7 @@
 //! started by a post-start hook, on the server that is elected where several share the store.
 
 mod accounts;
+mod upkeep;
 
 use std::sync::Arc;
 
@@ -111,7 +112,9 @@ impl ManagedControllers<'_> {
             ))],
             _ => match self.make_of_accounts(name)? {
                 Some(made) => made,
-                None => return Err(Error::Part(format!("no controller is named {name}").into())),
+                None => self
+                    .make_upkeep(name)?
+                    .ok_or_else(|| Error::Part(format!("no controller is named {name}").into()))?,
             },
         })
     }

@@ -57,6 +57,7 @@
 //! [`start`] starts one. A post-start hook awaits it, and so waits for the objects of [`Controller::awaited`], which a server must
 //! have before it is ready. All tasks belong to [`Runtime::spawner`] and end when its owner stops or is dropped.
 
+mod follow;
 mod metrics;
 mod queue;
 mod rate;
@@ -71,6 +72,7 @@ use pintle_registry::Result;
 use pintle_runtime::{Clock, Random, Spawner};
 use tokio::sync::mpsc;
 
+pub(crate) use follow::{Seen, Waiting, follow};
 pub use metrics::Metrics;
 pub use queue::WorkQueue;
 pub use rate::RateLimits;

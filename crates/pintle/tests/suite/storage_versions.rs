@@ -114,3 +114,47 @@ async fn writes_wait_until_storage_versions_are_published() {
     assert!(ready.code == 500 && ready.body.contains(&format!("[-]{HOOK} failed")), "{}", ready.body);
     assert_eq!(server.admin().get(MAPS).await.code, 200, "who only reads does not wait");
 }
+
+#[tokio::test]
+async fn entries_of_servers_without_a_lease_are_collected() {
+    let controllers = "--controllers=storage-version-gc";
+    let server = Launch::new().args(&[GATE, SERVED, controllers]).start().await;
+    server.until_it_has_namespaces().await;
+    let own = name_of(&server).await;
+    let foreign = |id: &str| json!({"apiServerID": id, "encodingVersion": "v2", "decodableVersions": ["v2"]});
+    let put = async |name: &str, entries: Vec<Value>| {
+        let path = format!("{VERSIONS}/{name}");
+        let mut object = version(&server, name).await;
+        let common = if entries.len() == 1 { entries[0]["encodingVersion"].clone() } else { Value::Null };
+        object["status"]["storageVersions"] = entries.into();
+        object["status"]["commonEncodingVersion"] = common;
+        let path = format!("{path}/status");
+        server.admin().request(Method::PUT, &path, &JSON, object.to_string()).await.code_is(200);
+    };
+    let pods = version(&server, "core.pods").await["status"]["storageVersions"][0].clone();
+    put("core.pods", vec![foreign("gone"), pods.clone()]).await;
+    eventually("the entry is collected", async || {
+        let status = version(&server, "core.pods").await["status"].clone();
+        status["storageVersions"] == json!([pods]) && status["commonEncodingVersion"] == "v1"
+    })
+    .await;
+
+    // A server that is there leaves its lease, and then its entries.
+    let lease = json!({
+        "metadata": {"name": "other", "labels": {"apiserver.kubernetes.io/identity": "kube-apiserver"}},
+        "spec": {"holderIdentity": "other", "leaseDurationSeconds": 3600, "renewTime": "2999-01-01T00:00:00.000000Z"},
+    });
+    let leases = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases";
+    server.admin().request(Method::POST, leases, &JSON, lease.to_string()).await.code_is(201);
+    let body = json!({"metadata": {"name": "example.com.widgets"}, "spec": {}}).to_string();
+    server.admin().request(Method::POST, VERSIONS, &JSON, body).await.code_is(201);
+    put("example.com.widgets", vec![foreign("other")]).await;
+    tokio::time::sleep(std::time::Duration::from_millis(500)).await;
+    version(&server, "example.com.widgets").await;
+    assert_ne!(own, "other");
+    server.admin().request(Method::DELETE, &format!("{leases}/other"), &JSON, "{}").await.code_is(200);
+    eventually("a storage version without entries is deleted", async || {
+        server.admin().get(&format!("{VERSIONS}/example.com.widgets")).await.code == 404
+    })
+    .await;
+}

@@ -205,6 +205,26 @@ impl Evaluator<'_> {
         total
     }
 
+    /// Returns whether a quota limits nothing but the number of these objects, so that they can be counted without a look at them.
+    pub fn counts_objects_only(&self, quota: &Quota) -> bool {
+        let counts = |name: &str| match &self.kind {
+            Kind::ObjectCount(_) => true,
+            Kind::Pods => name == pods::COUNT,
+            Kind::Services => services::counts_objects(name),
+            Kind::PersistentVolumeClaims => persistent_volume_claims::counts_objects(name),
+            Kind::ResourceClaims => false,
+        };
+        quota.scopes.is_empty() && quota.hard.names().filter(|name| self.tracks(name)).all(counts)
+    }
+
+    /// Returns what [`Evaluator::total`] would for so many objects of a quota that limits [their number
+    /// alone](Evaluator::counts_objects_only).
+    pub fn total_of_count(&self, quota: &Quota, count: i64) -> ResourceList {
+        let mut total = ResourceList::default();
+        quota.hard.names().filter(|name| self.tracks(name)).for_each(|name| total.set_count(name, count));
+        total
+    }
+
     /// Returns whether a change of an object may lower its usage, so that quotas have to be counted again.
     pub fn may_free(&self, old: &Value, new: &Value) -> bool {
         match &self.kind {

@@ -16,6 +16,11 @@ const OF_CLASS: &str = ".storageclass.storage.k8s.io/";
 /// Older than the field `storageClassName`, and still before it.
 const CLASS_ANNOTATION: &str = "volume.beta.kubernetes.io/storage-class";
 
+/// Returns whether a name counts every object as one.
+pub(super) fn counts_objects(name: &str) -> bool {
+    [COUNT, CLAIMS].contains(&name)
+}
+
 pub(super) fn tracks(name: &str) -> bool {
     let counted = |name: &str| name == CLAIMS || name == STORAGE;
     name == COUNT || counted(name) || name.rsplit_once(OF_CLASS).is_some_and(|(_, of)| counted(of))

@@ -12,7 +12,7 @@ use crate::resource_list::ResourceList;
 use crate::scope::ScopeRequirement;
 
 /// Counts pods in any state; `pods` only those that have not ended.
-const COUNT: &str = "count/pods";
+pub(super) const COUNT: &str = "count/pods";
 const PODS: &str = "pods";
 
 /// Resources that quotas limit by requests, under two names, and by limits.

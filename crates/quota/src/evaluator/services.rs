@@ -9,6 +9,11 @@ const SERVICES: &str = "services";
 const NODE_PORTS: &str = "services.nodeports";
 const LOAD_BALANCERS: &str = "services.loadbalancers";
 
+/// Returns whether a name counts every object as one.
+pub(super) fn counts_objects(name: &str) -> bool {
+    [COUNT, SERVICES].contains(&name)
+}
+
 pub(super) fn tracks(name: &str) -> bool {
     [COUNT, SERVICES, NODE_PORTS, LOAD_BALANCERS].contains(&name)
 }

@@ -600,3 +600,24 @@ fn a_change_that_may_lower_usage_is_known() {
     assert!(!services("ClusterIP", "ExternalName"));
     assert!(!of("secrets", "core/v1.Secret", "{}", r#"{"data":{"a":"YQ=="}}"#));
 }
+
+#[test]
+fn objects_of_quotas_that_limit_their_number_are_counted_unseen() {
+    let evaluators = evaluators();
+    let counts = |resource: &str, hard: &str, scopes: &str| {
+        let hard = hard.split(',').map(|name| format!(r#""{name}":"5""#)).collect::<Vec<_>>().join(",");
+        let json = format!(r#"{{"spec":{{"scopes":[{scopes}]}},"status":{{"hard":{{{hard}}}}}}}"#);
+        let quota = quota(&json);
+        let evaluator = evaluators.of("", resource);
+        evaluator.counts_objects_only(&quota).then(|| evaluator.total_of_count(&quota, 3).to_string())
+    };
+    assert_eq!(counts("pods", "count/pods,secrets", "").as_deref(), Some("count/pods=3"));
+    assert_eq!(counts("pods", "count/pods,pods", ""), None, "pods that have ended are not counted");
+    assert_eq!(counts("services", "services", "").as_deref(), Some("services=3"));
+    assert_eq!(counts("services", "services,services.nodeports", ""), None);
+    let claims = counts("persistentvolumeclaims", "persistentvolumeclaims", "");
+    assert_eq!(claims.as_deref(), Some("persistentvolumeclaims=3"));
+    assert_eq!(counts("persistentvolumeclaims", "requests.storage", ""), None);
+    assert_eq!(counts("secrets", "secrets,count/secrets", "").as_deref(), Some("count/secrets=3,secrets=3"));
+    assert_eq!(counts("secrets", "secrets", r#""BestEffort""#), None);
+}

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use http::Method;
 use serde_json::{Value, json};
 
-use super::{config_map, delete, is_gone, make_namespace, merge, post, send, with_controllers};
+use super::{
+    WIDGETS, config_map, define_widgets, delete, is_gone, make_namespace, merge, post, send, with_controllers,
+};
 use crate::support::etcd::{Etcd, Version};
 use crate::support::shared::ready;
 use crate::support::{Launch, Server, eventually};
-
-const WIDGETS: &str = "/apis/example.com/v1/namespaces/a/widgets";
 
 /// Conditions of a namespace: status, reason and message.
 async fn conditions(server: &Server, namespace: &str) -> BTreeMap<String, [String; 3]> {
@@ -23,20 +23,6 @@ async fn conditions(server: &Server, namespace: &str) -> BTreeMap<String, [Strin
 
 async fn message(server: &Server, namespace: &str, condition: &str) -> String {
     conditions(server, namespace).await.remove(condition).map(|[.., message]| message).unwrap_or_default()
-}
-
-/// Defines `widgets` of example.com, and waits until one could be created.
-async fn define_widgets(server: &Server) {
-    let names =
-        json!({"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList"});
-    let schema = json!({"openAPIV3Schema": {"type": "object"}});
-    let version = json!({"name": "v1", "served": true, "storage": true, "schema": schema});
-    let definition = json!({
-        "metadata": {"name": "widgets.example.com"},
-        "spec": {"group": "example.com", "scope": "Namespaced", "names": names, "versions": [version]},
-    });
-    post(server, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", &definition).await;
-    eventually("the resource", async || server.admin().get(WIDGETS).await.code == 200).await;
 }
 
 fn widget(name: &str, finalizers: Value) -> Value {
