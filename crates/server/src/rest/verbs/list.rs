@@ -181,7 +181,7 @@ fn refuse_corrupt(serving: &StoredEndpoint, entries: &[Arc<Entry>]) -> Result<()
         other_reason: String::new(),
         message,
         details,
-        continue_token: String::new(),
+        metadata: Default::default(),
     }))
 }
 
