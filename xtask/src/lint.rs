@@ -167,7 +167,9 @@ fn errors_as_code(path: &str, text: &str) -> Vec<String> {
         is_event && ["error", "err"].iter().any(|name| line.contains(&format!("?{name},")))
     };
     let lines = text.lines().enumerate().filter(|(_, line)| shows(line));
-    lines.map(|(index, _)| format!("{path}:{} logs an error as Rust code; %error has its words", index + 1)).collect()
+    lines
+        .map(|(index, _)| format!("{path}:{} logs an error as Rust code; %error has its words", index + 1))
+        .collect()
 }
 
 #[cfg(test)]
