@@ -63,7 +63,12 @@ pub(crate) fn run(root: &Path) -> anyhow::Result<()> {
     let metadata = metadata(root)?;
     let mut problems = layers(&metadata);
     problems.extend(undocumented(&metadata, &fs::read_to_string(root.join("ARCHITECTURE.md"))?));
-    problems.extend(long_files(root)?);
+    for file in sources(root)? {
+        let text = fs::read_to_string(&file)?;
+        let path = file.strip_prefix(root).unwrap_or(&file).display().to_string();
+        problems.extend(too_long(&path, &text));
+        problems.extend(errors_as_code(&path, &text));
+    }
     if problems.is_empty() { Ok(()) } else { bail!("{}", problems.join("\n")) }
 }
 
@@ -131,8 +136,9 @@ fn undocumented(metadata: &Value, architecture: &str) -> Vec<String> {
         .collect()
 }
 
-fn long_files(root: &Path) -> anyhow::Result<Vec<String>> {
-    let mut problems = Vec::new();
+/// The Rust files of the repository.
+fn sources(root: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
     let mut directories: Vec<PathBuf> = vec![root.join("crates"), root.join("xtask")];
     while let Some(directory) = directories.pop() {
         for entry in fs::read_dir(&directory)? {
@@ -140,16 +146,30 @@ fn long_files(root: &Path) -> anyhow::Result<Vec<String>> {
             if path.is_dir() {
                 directories.push(path);
             } else if path.extension().is_some_and(|extension| extension == "rs") {
-                let lines = fs::read_to_string(&path)?.lines().count();
-                if lines > MAX_LINES {
-                    let path = path.strip_prefix(root).unwrap_or(&path).display();
-                    problems
-                        .push(format!("{path} has {lines} lines, more than {MAX_LINES}: is it one concept?"));
-                }
+                found.push(path);
             }
         }
     }
-    Ok(problems)
+    Ok(found)
+}
+
+fn too_long(path: &str, text: &str) -> Option<String> {
+    let lines = text.lines().count();
+    (lines > MAX_LINES)
+        .then(|| format!("{path} has {lines} lines, more than {MAX_LINES}: is it one concept?"))
+}
+
+/// Errors that a log shows as Rust code (`?error`) and not in their words (`%error`).
+fn errors_as_code(path: &str, text: &str) -> Vec<String> {
+    let shows = |line: &&str| {
+        let events = ["trace!(", "debug!(", "info!(", "warn!(", "error!("];
+        let is_event = events.iter().any(|event| line.contains(&format!("tracing::{event}")));
+        is_event && ["error", "err"].iter().any(|name| line.contains(&format!("?{name},")))
+    };
+    let lines = text.lines().enumerate().filter(|(_, line)| shows(line));
+    lines
+        .map(|(index, _)| format!("{path}:{} logs an error as Rust code; %error has its words", index + 1))
+        .collect()
 }
 
 #[cfg(test)]
@@ -186,6 +206,14 @@ mod tests {
     #[test]
     fn a_new_crate_needs_a_place() {
         assert_eq!(layers(&packages("pintle-new", "bytes", "")).len(), 1);
+    }
+
+    #[test]
+    fn logs_have_the_words_of_errors() {
+        let event = |how: &str| format!("fn a() {{\n    tracing::warn!(key, {how}error, \"failed\");\n}}");
+        let problem = "a.rs:2 logs an error as Rust code; %error has its words";
+        assert_eq!(errors_as_code("a.rs", &event("?")), [problem]);
+        assert!(errors_as_code("a.rs", &event("%")).is_empty());
     }
 
     #[test]

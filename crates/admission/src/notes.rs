@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pintle_meta::validation::qualified_name;
+use pintle_meta::warnings::Warnings;
 
 /// The notes of one request. Clones share them, so that they outlive the attempts of a write.
 #[derive(Clone, Debug, Default)]
@@ -11,7 +12,7 @@ pub struct Notes(Arc<Mutex<Inner>>);
 
 #[derive(Debug, Default)]
 struct Inner {
-    warnings: Vec<String>,
+    warnings: Warnings,
     annotations: BTreeMap<String, Annotation>,
 }
 
@@ -48,12 +49,9 @@ impl Notes {
     }
 
     /// Adds a text that the client gets as a `Warning` header. A text that was added before, also by an earlier attempt of the
-    /// same write, is kept once.
+    /// same write, is kept once. No more are kept than are sent.
     pub fn warn(&self, text: impl Into<String>) {
-        let (text, mut inner) = (text.into(), self.lock());
-        if !inner.warnings.contains(&text) {
-            inner.warnings.push(text);
-        }
+        self.lock().warnings.push(text);
     }
 
     /// Adds an annotation to the audit event of the request. The key is `plugin.admission.k8s.io/name` or alike.
@@ -86,7 +84,7 @@ impl Notes {
 
     /// Returns the warnings in the order in which they were added, and forgets them.
     pub fn take_warnings(&self) -> Vec<String> {
-        std::mem::take(&mut self.lock().warnings)
+        std::mem::take(&mut self.lock().warnings).into_texts()
     }
 
     /// Returns the audit annotations of an event of a level, sorted by key.
@@ -109,6 +107,18 @@ mod tests {
         }
         assert_eq!(notes.take_warnings(), ["b", "a"]);
         assert!(notes.take_warnings().is_empty());
+    }
+
+    #[test]
+    fn no_more_warnings_are_kept_than_are_sent() {
+        let notes = Notes::default();
+        for number in 0..100_000 {
+            notes.warn(format!("{number:08}"));
+        }
+        let kept = notes.take_warnings();
+        assert_eq!(kept.len(), pintle_meta::warnings::MOST / 8 + 1, "the last one makes all be cut");
+        notes.warn("a");
+        assert_eq!(notes.take_warnings(), ["a"], "another answer has room again");
     }
 
     #[test]

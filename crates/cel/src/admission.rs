@@ -1,6 +1,7 @@
 //! Environments of expressions about admission requests: match conditions of webhooks, validations, variables and mutations of
 //! policies.
 
+use crate::composition::PolicyVariables;
 use crate::environment::{Declarations, TypeNames};
 use crate::types::{Field, ObjectType, Record, Type};
 
@@ -14,16 +15,16 @@ pub struct AdmissionVariables {
     pub patch_types: bool,
 }
 
-/// Returns the declarations of an expression. Objects are of no known type. `variables` is the type of `variables`, for policies
-/// that have some.
-pub fn admission(has: AdmissionVariables, variables: Option<&Record>) -> Declarations {
+/// Returns the declarations of an expression. Objects are of no known type. `variables` has the variables before the
+/// expression, for policies that have some.
+pub fn admission(has: AdmissionVariables, variables: Option<&PolicyVariables>) -> Declarations {
     let mut declarations = Declarations::new()
         .variable("object", Type::Dyn)
         .variable("oldObject", Type::Dyn)
         .variable("namespaceObject", namespace())
         .variable("request", request());
     if let Some(variables) = variables {
-        declarations = declarations.variable("variables", Type::object(variables.clone()));
+        declarations = declarations.variable("variables", variables.declared());
     }
     if has.params {
         declarations = declarations.variable("params", Type::Dyn);
@@ -38,23 +39,18 @@ pub fn admission(has: AdmissionVariables, variables: Option<&Record>) -> Declara
 
 /// Returns the declarations of an expression whose objects have known types, for type checking. As in the reference, the
 /// resource of the request cannot be authorized there.
-pub fn typed_admission(object: &Type, params: Option<&Type>, variables: &Record) -> Declarations {
+pub fn typed_admission(object: &Type, params: Option<&Type>, variables: &PolicyVariables) -> Declarations {
     let declarations = Declarations::new()
         .variable("object", object.clone())
         .variable("oldObject", object.clone())
         .variable("namespaceObject", namespace())
         .variable("request", request())
         .variable("authorizer", Type::AUTHORIZER)
-        .variable("variables", Type::object(variables.clone()));
+        .variable("variables", variables.declared());
     match params {
         Some(params) => declarations.variable("params", params.clone()),
         None => declarations,
     }
-}
-
-/// Returns the type of `variables` before any variable is declared.
-pub fn no_variables() -> Record {
-    Record::new("kubernetes.variables")
 }
 
 /// Returns the type that a variable has in later expressions, by the type of its own; unknown for objects.
@@ -183,7 +179,7 @@ mod tests {
     use super::*;
     use crate::Environment;
 
-    fn result(text: &str, has: AdmissionVariables, variables: Option<&Record>) -> String {
+    fn result(text: &str, has: AdmissionVariables, variables: Option<&PolicyVariables>) -> String {
         match Environment::new(admission(has, variables)).check(text) {
             Ok(expression) => expression.result_type().declared_name(),
             Err(error) => error.issues()[0].message.clone(),
@@ -204,7 +200,8 @@ mod tests {
         assert_eq!(result("params", none, None), "undeclared reference to 'params' (in container '')");
         assert_eq!(result("params", all, None), "dyn");
         assert_eq!(result("authorizer.requestResource.check('get').allowed()", all, None), "bool");
-        let variables = no_variables().field("a", variable_type(Some(&Type::Int)));
+        let mut variables = PolicyVariables::new();
+        variables.declare("a", variable_type(Some(&Type::Int)));
         assert_eq!(result("variables.a", none, Some(&variables)), "int");
         assert_eq!(result("variables.b", none, Some(&variables)), "undefined field 'b'");
     }

@@ -130,7 +130,7 @@ impl Expression {
     /// Plans the expression. Fails if a constant cannot be computed ([`CompileError::is_instantiation`]).
     pub fn program(&self) -> Result<Program, CompileError> {
         match plan::plan(&self.ast, &self.checked, &self.declarations) {
-            Ok(plan) => Ok(Program::new(Arc::clone(&self.declarations), plan, self.result_type())),
+            Ok(plan) => Ok(Program::new(plan, self.result_type())),
             Err(message) => Err(CompileError::constant(message)),
         }
     }
@@ -143,10 +143,9 @@ impl fmt::Debug for Expression {
 }
 
 impl Declarations {
-    /// Returns a variable's index and type. Of several variables of one name the last one wins.
-    pub(crate) fn find(&self, name: &str) -> Option<(usize, &Type)> {
-        let index = self.variables.iter().rposition(|(known, _)| known == name)?;
-        Some((index, &self.variables[index].1))
+    /// Returns a variable's type. Of several variables of one name the last one wins.
+    pub(crate) fn find(&self, name: &str) -> Option<&Type> {
+        self.variables.iter().rfind(|(known, _)| known == name).map(|(_, of)| of)
     }
 
     /// Returns a function of the libraries by name.

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use pintle_regex::Regex;
 
 use crate::cost;
-use crate::environment::Declarations;
 use crate::escaping::unescape;
 use crate::meter::{Failure, Meter, Outcome};
 use crate::plan::{Attribute, Base, CallNode, Fold, Node, Plan, Qualifier, Qualifying};
@@ -32,7 +31,6 @@ enum Local<'p, 'v> {
 
 pub(crate) struct Evaluator<'e, 'b, 'p, 'v> {
     plan: &'p Plan,
-    declarations: &'e Declarations,
     activation: &'e Activation<'v>,
     meter: &'e mut Meter<'b>,
     locals: Vec<Local<'p, 'v>>,
@@ -41,12 +39,11 @@ pub(crate) struct Evaluator<'e, 'b, 'p, 'v> {
 impl<'e, 'b, 'p, 'v> Evaluator<'e, 'b, 'p, 'v> {
     pub(crate) fn new(
         plan: &'p Plan,
-        declarations: &'e Declarations,
         activation: &'e Activation<'v>,
         meter: &'e mut Meter<'b>,
     ) -> Evaluator<'e, 'b, 'p, 'v> {
         let locals = std::iter::repeat_with(|| Local::Known(Ok(Val::Null))).take(plan.locals).collect();
-        Evaluator { plan, declarations, activation, meter, locals }
+        Evaluator { plan, activation, meter, locals }
     }
 
     pub(crate) fn run(mut self) -> Outcome<'v> {
@@ -361,7 +358,7 @@ impl<'e, 'b, 'p, 'v> Evaluator<'e, 'b, 'p, 'v> {
                 (Bound::Lazy(fields), [first, rest @ ..]) => {
                     if first.test {
                         self.meter.charge(1)?;
-                        let found = first.field_name().and_then(|name| fields.field(name));
+                        let found = first.field_name().and_then(|name| fields.field(name, first.place));
                         return Ok(Val::Bool(found.is_some()));
                     }
                     qualifiers = rest;
@@ -373,7 +370,7 @@ impl<'e, 'b, 'p, 'v> Evaluator<'e, 'b, 'p, 'v> {
                 (Bound::Lazy(_), []) => return Failure::error("no such overload"),
                 (Bound::Val(value), _) => value.clone(),
                 (Bound::Tree(value), _) => {
-                    let value = from_tree(value, &self.declarations.variables[*index].1)?;
+                    let value = from_tree(value, &self.plan.variables[*index].1)?;
                     self.meter.decoded(&value)?;
                     value
                 }
@@ -402,7 +399,7 @@ impl<'e, 'b, 'p, 'v> Evaluator<'e, 'b, 'p, 'v> {
         first: &Qualifier,
     ) -> Result<Option<Val<'v>>, Failure> {
         let Some(name) = first.field_name() else { return Failure::error("no such overload") };
-        match fields.field(name) {
+        match fields.field(name, first.place) {
             Some(value) => {
                 self.meter.charge(1)?;
                 let value = value?;
@@ -417,7 +414,7 @@ impl<'e, 'b, 'p, 'v> Evaluator<'e, 'b, 'p, 'v> {
     }
 
     fn bound(&self, index: usize) -> Result<&'e Bound<'v>, Failure> {
-        let Some((name, _)) = self.declarations.variables.get(index) else {
+        let Some((name, _)) = self.plan.variables.get(index) else {
             return Failure::error("no such attribute(s)");
         };
         match self.activation.find(name) {
@@ -429,7 +426,7 @@ impl<'e, 'b, 'p, 'v> Evaluator<'e, 'b, 'p, 'v> {
     /// Returns the key under its unescaped name, if the bound map has that.
     fn as_given(&self, value: &Val<'v>, key: Val<'v>) -> Val<'v> {
         match (value, &key) {
-            (Val::Map(Map::Tree { .. }), Val::String(name)) if self.declarations.unescapes_keys => {
+            (Val::Map(Map::Tree { .. }), Val::String(name)) if self.plan.unescapes_keys => {
                 unescape(name).filter(|given| given != &**name).map_or(key, Val::string)
             }
             _ => key,

@@ -24,6 +24,7 @@
 mod admission;
 mod ast;
 mod checker;
+mod composition;
 mod cost;
 mod device;
 mod environment;
@@ -43,7 +44,8 @@ mod source;
 mod types;
 mod value;
 
-pub use admission::{AdmissionVariables, admission, no_variables, typed_admission, variable_type};
+pub use admission::{AdmissionVariables, admission, typed_admission, variable_type};
+pub use composition::PolicyVariables;
 pub use device::{DeviceFeatures, DeviceSizes, device_selector};
 pub use environment::{Declarations, Environment, Expression, TypeNames};
 pub use escaping::{escape, unescape};

@@ -18,10 +18,14 @@ use crate::program::Budget;
 use crate::types::{ObjectType, Type};
 use crate::value::{Key, List, Map, Text, Val};
 
+/// A plan with everything that its evaluation needs, so that the environment of the expression can go.
 pub(crate) struct Plan {
     pub(crate) root: Node,
     /// Number of its loops' variables.
     pub(crate) locals: usize,
+    /// The declared variables that the expression reads.
+    pub(crate) variables: Vec<(String, Type)>,
+    pub(crate) unescapes_keys: bool,
 }
 
 /// Node of a plan.
@@ -82,9 +86,14 @@ pub(crate) struct Attribute {
 
 pub(crate) enum Base {
     Local(usize),
+    /// Index in [`Plan::variables`].
     Variable(usize),
     Node(Node),
-    Conditional { condition: Node, truthy: Box<Attribute>, falsy: Box<Attribute> },
+    Conditional {
+        condition: Node,
+        truthy: Box<Attribute>,
+        falsy: Box<Attribute>,
+    },
 }
 
 pub(crate) struct Qualifier {
@@ -95,6 +104,8 @@ pub(crate) struct Qualifier {
     pub(crate) test: bool,
     /// Whether it selects a field of an object whose type the checker knows.
     pub(crate) declared: bool,
+    /// The place of that field in the type, if its fields have places.
+    pub(crate) place: Option<usize>,
 }
 
 impl Qualifier {
@@ -126,9 +137,10 @@ pub(crate) struct Fold {
 
 /// Plans a checked expression. The error is the evaluation error of a constant.
 pub(crate) fn plan(ast: &Ast, checked: &Checked, declarations: &Declarations) -> Result<Plan, String> {
-    let mut planner = Planner { checked, declarations, scopes: Vec::new(), locals: 0 };
+    let mut planner = Planner { checked, declarations, scopes: Vec::new(), locals: 0, variables: Vec::new() };
     let root = planner.plan(&ast.root)?;
-    Ok(Plan { root, locals: planner.locals })
+    let Planner { locals, variables, .. } = planner;
+    Ok(Plan { root, locals, variables, unescapes_keys: declarations.unescapes_keys })
 }
 
 struct Planner<'p> {
@@ -137,6 +149,7 @@ struct Planner<'p> {
     /// Variables of the enclosing loops, innermost last, with their slots.
     scopes: Vec<(String, usize)>,
     locals: usize,
+    variables: Vec<(String, Type)>,
 }
 
 impl Planner<'_> {
@@ -151,9 +164,9 @@ impl Planner<'_> {
             ExprKind::Literal(literal) => Ok(Node::Constant(constant(literal))),
             ExprKind::Select { operand, field, test } => {
                 let key = Val::String(Text::from(field.clone()));
-                let declared = self.is_object(operand);
-                let qualifier =
-                    Qualifier { key: Qualifying::Constant(key), optional: false, test: *test, declared };
+                let (declared, place) = self.object_field(operand, Some(field));
+                let key = Qualifying::Constant(key);
+                let qualifier = Qualifier { key, optional: false, test: *test, declared, place };
                 Ok(qualified(self.plan(operand)?, qualifier))
             }
             ExprKind::Call { target, args, .. } => self.call(expr.id, &expr.kind, target.as_deref(), args),
@@ -183,7 +196,7 @@ impl Planner<'_> {
         }
     }
 
-    fn name(&self, meaning: &Meaning) -> Node {
+    fn name(&mut self, meaning: &Meaning) -> Node {
         let name = match meaning {
             Meaning::Type(of) => return Node::Constant(Val::Type(of.clone())),
             Meaning::Variable(name) => name,
@@ -191,9 +204,19 @@ impl Planner<'_> {
         let local = self.scopes.iter().rev().find(|(known, _)| known == name);
         let base = match local {
             Some((_, local)) => Base::Local(*local),
-            None => Base::Variable(self.declarations.find(name).map_or(usize::MAX, |(index, _)| index)),
+            None => Base::Variable(self.variable(name)),
         };
         Node::Attribute(Box::new(Attribute { base, qualifiers: Vec::new() }))
+    }
+
+    /// Returns the place of a declared variable among those of the plan.
+    fn variable(&mut self, name: &str) -> usize {
+        if let Some(known) = self.variables.iter().position(|(known, _)| known == name) {
+            return known;
+        }
+        let Some(of) = self.declarations.find(name) else { return usize::MAX };
+        self.variables.push((name.to_owned(), of.clone()));
+        self.variables.len() - 1
     }
 
     fn call(
@@ -206,11 +229,18 @@ impl Planner<'_> {
         if let ExprKind::Call { function, .. } = kind
             && function == "_?._"
         {
-            let declared = args.first().is_some_and(|operand| self.is_object(operand));
+            let (declared, place) = match args {
+                [operand, Expr { kind: ExprKind::Literal(Literal::String(field)), .. }] => {
+                    self.object_field(operand, Some(field))
+                }
+                [operand, ..] => self.object_field(operand, None),
+                [] => (false, None),
+            };
             let mut args = self.args(None, args)?;
             let key = args.pop().unwrap_or(Node::Constant(Val::Null));
             let operand = args.pop().unwrap_or(Node::Constant(Val::Null));
-            let qualifier = Qualifier { key: qualifying(key), optional: true, test: false, declared };
+            let key = qualifying(key);
+            let qualifier = Qualifier { key, optional: true, test: false, declared, place };
             return Ok(qualified(operand, qualifier));
         }
         let Some(Resolved { function, overload, qualified: is_name }) = self.checked.calls.get(&id).copied()
@@ -225,11 +255,8 @@ impl Planner<'_> {
             "_?_:_" => conditional(args),
             "_[_]" | "_[?_]" => {
                 let [operand, index] = *two(args);
-                let optional = function.name == "_[?_]";
-                qualified(
-                    operand,
-                    Qualifier { key: qualifying(index), optional, test: false, declared: false },
-                )
+                let (key, optional) = (qualifying(index), function.name == "_[?_]");
+                qualified(operand, Qualifier { key, optional, test: false, declared: false, place: None })
             }
             "or" => Node::OptionalOr { value: false, sides: two(args) },
             "orValue" => Node::OptionalOr { value: true, sides: two(args) },
@@ -262,8 +289,12 @@ impl Planner<'_> {
         })
     }
 
-    fn is_object(&self, expr: &Expr) -> bool {
-        matches!(self.checked.type_of(expr), Type::Object(_))
+    /// Returns whether an expression is an object of a known type, and the place of a field in it.
+    fn object_field(&self, expr: &Expr, field: Option<&str>) -> (bool, Option<usize>) {
+        match self.checked.type_of(expr) {
+            Type::Object(of) => (true, field.and_then(|field| of.place(field))),
+            _ => (false, None),
+        }
     }
 
     fn args(&mut self, target: Option<&Expr>, args: &[Expr]) -> Result<Vec<Node>, String> {

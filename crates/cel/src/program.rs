@@ -1,11 +1,9 @@
 //! Compiled expression, evaluated any number of times and from any thread.
 
 use std::fmt;
-use std::sync::Arc;
 
 use pintle_meta::Value;
 
-use crate::environment::Declarations;
 use crate::evaluate::Evaluator;
 use crate::meter::{Failure, Meter};
 use crate::plan::Plan;
@@ -46,9 +44,10 @@ pub(crate) enum Bound<'v> {
 /// Variable whose fields are resolved when an expression selects them, such as `variables` of an admission policy,
 /// which are expressions themselves.
 pub trait LazyFields<'v> {
-    /// Returns the value of a field, if it exists. It may be called several times for one field, and again while it computes
-    /// one.
-    fn field(&'v self, name: &str) -> Option<Result<Val<'v>, Error>>;
+    /// Returns the value of a field, if it exists. `place` is that of the field in the variable's declared type, where its fields
+    /// have places ([`ObjectType::place`](crate::ObjectType::place)). It may be called several times for one field, and again
+    /// while it computes one.
+    fn field(&'v self, name: &str, place: Option<usize>) -> Option<Result<Val<'v>, Error>>;
 }
 
 impl<'v> Activation<'v> {
@@ -110,14 +109,13 @@ pub struct Evaluation<'v> {
 
 /// A compiled expression.
 pub struct Program {
-    declarations: Arc<Declarations>,
     plan: Plan,
     result: Type,
 }
 
 impl Program {
-    pub(crate) fn new(declarations: Arc<Declarations>, plan: Plan, result: Type) -> Program {
-        Program { declarations, plan, result }
+    pub(crate) fn new(plan: Plan, result: Type) -> Program {
+        Program { plan, result }
     }
 
     /// Returns the type that the checker inferred.
@@ -128,7 +126,7 @@ impl Program {
     /// Evaluates the program. The result may borrow from the bound values.
     pub fn evaluate<'v>(&self, activation: &Activation<'v>, budget: Budget<'_>) -> Evaluation<'v> {
         let mut meter = Meter::new(budget);
-        let value = Evaluator::new(&self.plan, &self.declarations, activation, &mut meter).run();
+        let value = Evaluator::new(&self.plan, activation, &mut meter).run();
         let value = value.map_err(|failure| match failure {
             Failure::Error(error) => EvalError::Error(error),
             Failure::CostLimit => EvalError::CostLimitExceeded,

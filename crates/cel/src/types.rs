@@ -82,6 +82,11 @@ pub trait ObjectType: fmt::Debug + Send + Sync {
     fn hides(&self, _property: &str) -> bool {
         false
     }
+
+    /// Returns the place of a field, for types whose values are read by place and not by name.
+    fn place(&self, _name: &str) -> Option<usize> {
+        None
+    }
 }
 
 /// Field of an object type.
@@ -92,7 +97,7 @@ pub struct Field {
     pub of: Type,
 }
 
-/// Object type with a list of fields.
+/// Object type with a list of few fields.
 #[derive(Clone, Debug)]
 pub struct Record {
     name: String,

@@ -138,12 +138,20 @@ pub struct HttpsOptions {
     pub http2: bool,
     /// Asks clients for a certificate of this authority, and insists.
     pub clients: Option<Authority>,
+    /// Its certificate says that it is an authority, as many do that were made by hand.
+    pub is_authority: bool,
 }
 
 impl Default for HttpsOptions {
     fn default() -> HttpsOptions {
         let address = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
-        HttpsOptions { names: vec!["localhost", "127.0.0.1"], address, http2: true, clients: None }
+        HttpsOptions {
+            names: vec!["localhost", "127.0.0.1"],
+            address,
+            http2: true,
+            clients: None,
+            is_authority: false,
+        }
     }
 }
 
@@ -160,7 +168,11 @@ impl HttpsServer {
         handler: impl Fn(&Seen) -> Reply + Send + Sync + 'static,
     ) -> HttpsServer {
         let authority = Authority::new("test authority");
-        let (certificate, key) = authority.issue(&options.names, |_| {});
+        let (certificate, key) = authority.issue(&options.names, |params| {
+            if options.is_authority {
+                params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+            }
+        });
         let listener = TcpListener::bind(options.address).await.expect("a port");
         let address = listener.local_addr().expect("an address");
         let acceptor = TlsAcceptor::from(Arc::new(server_config(&options, &certificate, &key)));

@@ -83,6 +83,20 @@ async fn only_who_is_trusted_under_its_name_is_talked_to() {
 }
 
 #[tokio::test]
+async fn a_server_with_the_certificate_of_an_authority_is_unknown_to_clients_of_others() {
+    let options = HttpsOptions { is_authority: true, ..HttpsOptions::default() };
+    let server = HttpsServer::start_with(options, |_| Reply::text(200, "fine")).await;
+    let error = async |pem: &str| text(get(&server.url("/"), trusting(pem)).await);
+    let stranger = error(&Authority::new("stranger").pem).await;
+    assert!(stranger.ends_with("x509: certificate signed by unknown authority"), "{stranger}");
+    let known = error(&server.authority.pem).await;
+    assert!(
+        known.ends_with("x509: certificate is that of an authority, which cannot be a server's"),
+        "{known}"
+    );
+}
+
+#[tokio::test]
 async fn a_name_that_is_no_address_of_the_certificate_is_said() {
     let options = HttpsOptions { names: vec!["localhost"], ..HttpsOptions::default() };
     let server = HttpsServer::start_with(options, |_| Reply::text(200, "fine")).await;
@@ -297,4 +311,15 @@ async fn a_refused_connection_is_not_retried() {
         )
     );
     assert_eq!(attempts, 1);
+}
+
+#[tokio::test]
+async fn a_delay_before_a_retry_is_cut_to_the_time_for_the_call() {
+    for delay in ["60", "18446744073709551615"] {
+        let server = HttpsServer::start(move |_| Reply::text(503, "x").with("retry-after", delay)).await;
+        let answer = webhook(&server).post_within("{}".into(), Duration::from_millis(200)).await;
+        let message = answer.unwrap_err().to_string();
+        assert!(message.ends_with("context deadline exceeded"), "{delay}: {message}");
+        assert_eq!(server.seen().len(), 1);
+    }
 }

@@ -193,6 +193,7 @@ fn configure(options: &TlsOptions) -> Result<ClientConfig, SetupError> {
 #[derive(Debug)]
 struct Verifier {
     inner: Arc<WebPkiServerVerifier>,
+    authorities: Arc<RootCertStore>,
     trusted: Vec<CertificateDer<'static>>,
 }
 
@@ -225,11 +226,23 @@ impl Verifier {
                 "the system has no root certificates (SSL_CERT_FILE may name some)".into(),
             ));
         }
-        let inner = WebPkiServerVerifier::builder_with_provider(Arc::new(store), provider)
+        let authorities = Arc::new(store);
+        let inner = WebPkiServerVerifier::builder_with_provider(authorities.clone(), provider)
             .build()
             .map_err(|error| SetupError(error.to_string()))?;
         // The machine's are authorities, none of them a server.
-        Ok(Verifier { inner, trusted: if own { trusted } else { Vec::new() } })
+        Ok(Verifier { inner, authorities, trusted: if own { trusted } else { Vec::new() } })
+    }
+
+    /// Returns whether a certificate names one of the authorities as its issuer.
+    fn is_issuer_known(&self, leaf: &CertificateDer<'_>) -> bool {
+        let Ok((_, leaf)) = X509Certificate::from_der(leaf) else { return false };
+        // An authority's name comes without the header of its sequence, which is of two to five bytes.
+        let issuer = leaf.issuer().as_raw();
+        self.authorities.roots.iter().any(|root| {
+            let header = issuer.len().saturating_sub(root.subject.len());
+            (2..=5).contains(&header) && issuer.ends_with(root.subject.as_ref())
+        })
     }
 
     fn is_trusted_itself(&self, leaf: &CertificateDer<'_>, name: &ServerName<'_>, now: UnixTime) -> bool {
@@ -256,6 +269,10 @@ impl ServerCertVerifier for Verifier {
         let verified = self.inner.verify_server_cert(leaf, intermediates, name, ocsp, now);
         match verified {
             Err(_) if self.is_trusted_itself(leaf, name, now) => Ok(ServerCertVerified::assertion()),
+            // webpki looks at what a certificate is for before it looks for the issuer.
+            Err(error) if is_authority(&error) && !self.is_issuer_known(leaf) => {
+                Err(CertificateError::UnknownIssuer.into())
+            }
             verified => verified,
         }
     }
@@ -281,6 +298,12 @@ impl ServerCertVerifier for Verifier {
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
         self.inner.supported_verify_schemes()
     }
+}
+
+/// Returns whether a server was refused because its certificate is one of an authority.
+fn is_authority(error: &rustls::Error) -> bool {
+    let rustls::Error::InvalidCertificate(CertificateError::Other(error)) = error else { return false };
+    matches!(error.0.downcast_ref(), Some(webpki::Error::CaUsedAsEndEntity))
 }
 
 /// Accepts any certificate whose key the server has: `insecure-skip-tls-verify`, and servers that make their own
@@ -368,6 +391,9 @@ fn system_roots() -> Vec<CertificateDer<'static>> {
 pub(crate) fn failure(error: &rustls::Error) -> Failure {
     let unverified = |why: &str| Failure::Tls(format!("tls: failed to verify certificate: x509: {why}"));
     match error {
+        error if is_authority(error) => {
+            unverified("certificate is that of an authority, which cannot be a server's")
+        }
         rustls::Error::InvalidCertificate(error) => match error {
             CertificateError::UnknownIssuer => unverified("certificate signed by unknown authority"),
             CertificateError::ExpiredContext { time, not_after } => unverified(&format!(

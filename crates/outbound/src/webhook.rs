@@ -7,7 +7,6 @@ use http::header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER};
 use http::{HeaderMap, Method};
 use pintle_meta::{Reason, ServerResponse, Status};
 use pintle_runtime::{Clock, Random, Stopwatch};
-use tokio::time::Instant;
 
 use crate::Failure;
 use crate::client::{Answer, Client, ClientOptions};
@@ -132,14 +131,14 @@ impl Webhook {
     /// Posts a review that must be answered within `limit`, which `?timeout=` tells the webhook, in seconds and rounded up. Only
     /// `Retry-After` is followed, within the same limit.
     pub async fn post_within(&self, review: Bytes, limit: Duration) -> Result<Bytes, Error> {
-        let deadline = Instant::now() + limit;
+        let start = self.clock.instant();
+        let left = || limit.saturating_sub(self.clock.instant().saturating_duration_since(start));
         let seconds = limit.as_secs() + u64::from(limit.subsec_nanos() > 0);
         let nanos = i64::try_from(seconds).unwrap_or(i64::MAX).saturating_mul(1_000_000_000);
         let url = self.url.with_query(&format!("timeout={}", pintle_meta::format_duration(nanos)));
         let mut retries = 0;
         loop {
-            let left = deadline.saturating_duration_since(Instant::now());
-            let sent = self.client.send_within(Method::POST, &url, headers(), review.clone(), left).await;
+            let sent = self.client.send_within(Method::POST, &url, headers(), review.clone(), left()).await;
             let answer = sent.map_err(|(failure, has_header)| match has_header {
                 false => Error::Transport(failure.at(&Method::POST, &url)),
                 true => Error::Garbage(format!(
@@ -150,12 +149,11 @@ impl Webhook {
             match retry_after(&answer).filter(|_| code == 429 || code >= 500) {
                 Some(seconds) if retries < MOST_RETRIES_AFTER => {
                     retries += 1;
-                    let wait = Duration::from_secs(seconds);
-                    if Instant::now() + wait >= deadline {
-                        tokio::time::sleep_until(deadline).await;
+                    let (wait, left) = (Duration::from_secs(seconds), left());
+                    self.clock.sleep(wait.min(left)).await;
+                    if wait >= left {
                         return Err(Failure::DeadlineExceeded.at(&Method::POST, &url).into());
                     }
-                    tokio::time::sleep(wait).await;
                 }
                 _ => return review_of(answer),
             }

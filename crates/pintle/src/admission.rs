@@ -37,10 +37,15 @@ pub(crate) fn configurations(
 }
 
 /// Reads a file, but not one without an end.
-pub(crate) fn read(path: &Path) -> io::Result<Bytes> {
+fn read(path: &Path) -> io::Result<Bytes> {
+    read_file(fs::File::open(path)?)
+}
+
+/// Reads an open file, but not one without an end.
+pub(crate) fn read_file(file: fs::File) -> io::Result<Bytes> {
     let mut content = Vec::new();
     let longest = u64::try_from(LARGEST).unwrap_or(u64::MAX);
-    fs::File::open(path)?.take(longest.saturating_add(1)).read_to_end(&mut content)?;
+    file.take(longest.saturating_add(1)).read_to_end(&mut content)?;
     if content.len() > LARGEST {
         return Err(io::Error::other(format!("longer than {LARGEST} bytes")));
     }

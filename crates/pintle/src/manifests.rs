@@ -2,15 +2,17 @@
 
 use std::collections::hash_map::DefaultHasher;
 use std::ffi::OsStr;
-use std::fs;
+use std::fs::{self, OpenOptions};
 use std::hash::{Hash, Hasher};
 use std::io;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use bytes::Bytes;
 use pintle_admission::{ManifestFile, ManifestFolders, is_manifest};
+use rustix::fs::OFlags;
 
-use crate::admission::{read, shown};
+use crate::admission::{read_file, shown};
 
 /// More files than this are not manifests.
 const MOST_FILES: usize = 1000;
@@ -46,7 +48,7 @@ impl ManifestFolders for Folders {
         let paths = manifests(folder).map_err(|error| {
             format!("failed to read manifest directory {folder:?}: {}", shown(Path::new(folder), &error))
         })?;
-        let file = |path: PathBuf| match read(&path) {
+        let file = |path: PathBuf| match read_regular(&path) {
             Ok(content) => Ok(ManifestFile { path: path.display().to_string(), content }),
             Err(error) => Err(format!("failed to read file {path:?}: {}", shown(&path, &error))),
         };
@@ -59,9 +61,9 @@ fn manifests(folder: &str) -> io::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
-        // A link is not followed here: one to a folder fails to be read.
+        // A folder is not followed: a link to one fails to be read.
         let is_folder = entry.file_type()?.is_dir();
-        if !is_folder && entry.file_name().to_str().is_some_and(is_manifest) {
+        if !is_folder && entry.file_name().to_str().is_some_and(is_manifest) && !is_special(&entry.path()) {
             found.push(entry.path());
         }
         if found.len() > MOST_FILES {
@@ -70,6 +72,17 @@ fn manifests(folder: &str) -> io::Result<Vec<PathBuf>> {
     }
     found.sort_by(|a, b| name(a).cmp(&name(b)));
     Ok(found)
+}
+
+/// Reports whether a path leads to a pipe, a socket or a device, of which reading may never end.
+fn is_special(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir())
+}
+
+/// Reads a file, but no pipe that has taken its place since it was found.
+fn read_regular(path: &Path) -> io::Result<Bytes> {
+    let without_waiting = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or_default();
+    read_file(OpenOptions::new().read(true).custom_flags(without_waiting).open(path)?)
 }
 
 fn name(path: &Path) -> Option<&OsStr> {
@@ -104,6 +117,19 @@ mod tests {
         let file = format!("{folder}/f.yaml");
         assert_eq!(read().unwrap_err(), format!("failed to read file {file:?}: read {file}: is a directory"));
         drop(dir);
+    }
+
+    #[test]
+    fn what_is_no_file_is_no_manifest() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = dir.path().to_str().unwrap();
+        fs::write(dir.path().join("a.yaml"), "a").unwrap();
+        let pipe = dir.path().join("b.yaml");
+        rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, rustix::fs::Mode::RWXU).unwrap();
+        std::os::unix::fs::symlink(&pipe, dir.path().join("c.yaml")).unwrap();
+        let files = Folders.read(folder).unwrap();
+        assert_eq!(files.iter().map(|file| &file.content[..]).collect::<Vec<_>>(), [b"a"]);
+        assert_eq!(read_regular(&pipe).unwrap(), "", "nor is a reader kept by one that was a file before");
     }
 
     #[test]

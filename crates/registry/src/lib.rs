@@ -36,7 +36,7 @@ pub use client::{Client, ObjectIdentity};
 pub use computed::Computed;
 pub use delete::{DeleteOptions, Deleted, Propagation, dry_run};
 pub use field_manager::{Applied, FieldManager};
-pub use mirror::{Mirror, Reflect};
+pub use mirror::{Mirror, Reflect, Replaced};
 pub use record::Record;
 pub use reserve::{Allocation, Reservation, Reserve};
 pub use served::{Received, Served, Submitted, Table};

@@ -3,6 +3,7 @@
 //! No task runs beside it. The next reader takes in what has changed since the last reading, which mostly is nothing and
 //! then costs a few atomic loads. So it is never behind the cache, and an unread one costs nothing but its cursors.
 
+use std::any::Any;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
 
@@ -27,7 +28,16 @@ pub trait Reflect: Send + Sync + 'static {
     /// Called after a [`Reflect::clear`], when all objects that exist have been set. For values that must act on objects that were
     /// deleted while the changes were missed.
     fn reloaded(&mut self, _resource: usize) {}
+
+    /// Takes out what changes have replaced, if dropping it may take long. Called after changes; no reader waits for the drop, which
+    /// happens on a thread of its own.
+    fn replaced(&mut self) -> Option<Replaced> {
+        None
+    }
 }
+
+/// Values that a [`Reflect`] has no more use for.
+pub type Replaced = Box<dyn Any + Send>;
 
 /// A [`Reflect`] that is kept current.
 pub struct Mirror<T> {
@@ -92,7 +102,14 @@ impl<T: Reflect> Mirror<T> {
     }
 
     fn catch_up(&self) {
-        self.state_mut().catch_up(&self.stores);
+        let replaced = {
+            let mut state = self.state_mut();
+            state.catch_up(&self.stores);
+            state.reflected.replaced()
+        };
+        if let (Some(replaced), Ok(runtime)) = (replaced, tokio::runtime::Handle::try_current()) {
+            runtime.spawn_blocking(move || drop(replaced));
+        }
     }
 
     fn state(&self) -> RwLockReadGuard<'_, State<T>> {

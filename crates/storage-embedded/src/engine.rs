@@ -83,10 +83,13 @@ impl State {
 }
 
 /// Why the engine's contents are not ours to use.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub(crate) enum Unusable {
+    #[error("{0}")]
     Engine(redb::Error),
+    #[error("{0}")]
     Foreign(String),
+    #[error("it has format {0}, of a newer release")]
     Newer(u64),
 }
 

@@ -89,7 +89,7 @@ impl Writer {
                 true
             }
             Err(error) => {
-                tracing::error!(?error, "the store cannot be opened again");
+                tracing::error!(%error, "the store cannot be opened again");
                 self.shared.unreadable(gone());
                 false
             }

@@ -5,7 +5,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use pintle_cel::{
-    AdmissionVariables, Environment, Nesting, Program, Record, Type, admission, no_variables, variable_type,
+    AdmissionVariables, Environment, Nesting, PolicyVariables, Program, Type, admission, variable_type,
 };
 use pintle_meta::Value;
 
@@ -114,10 +114,11 @@ impl Compiler {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn compiled(&self, key: Key, declared: &Record) -> Arc<Expression> {
+    fn compiled(&self, key: Key, declared: &PolicyVariables) -> Arc<Expression> {
         if let Some(expression) = self.kept().get(&key).and_then(Weak::upgrade) {
             return expression;
         }
+        pintle_work::check_now();
         let expression = Arc::new(Expression::new(&key, Some(declared)));
         let mut kept = self.kept();
         if kept.len() >= SWEEP_AFTER && kept.len() == kept.capacity() {
@@ -130,9 +131,9 @@ impl Compiler {
 
 impl Expression {
     /// Compiles a match condition of a webhook, which has neither parameters nor variables.
-    pub(crate) fn webhook_condition(text: &str) -> Expression {
+    pub(crate) fn webhook_condition(text: &Arc<str>) -> Expression {
         let key = Key {
-            text: text.into(),
+            text: text.clone(),
             wanted: Wanted::Bool,
             params: false,
             authorizer: true,
@@ -141,8 +142,8 @@ impl Expression {
         Expression::new(&key, None)
     }
 
-    /// Compiles an expression; `declared` is the type of `variables`, where there can be any.
-    fn new(key: &Key, declared: Option<&Record>) -> Expression {
+    /// Compiles an expression; `declared` has the variables before it, where there can be any.
+    fn new(key: &Key, declared: Option<&PolicyVariables>) -> Expression {
         let patch_types = key.wanted.is_mutation();
         let has = AdmissionVariables { params: key.params, authorizer: key.authorizer, patch_types };
         let environment = Environment::new(admission(has, declared));
@@ -189,7 +190,7 @@ fn mismatch(wanted: &[Type], got: &Type) -> String {
 pub(crate) struct PolicyCompiler<'c> {
     compiler: &'c Compiler,
     has_params: bool,
-    declared: Record,
+    declared: PolicyVariables,
     signature: Signature,
     variables: Vec<Variable>,
     /// The nesting of each variable with those that it reads.
@@ -218,7 +219,7 @@ impl<'c> PolicyCompiler<'c> {
         PolicyCompiler {
             compiler,
             has_params,
-            declared: no_variables(),
+            declared: PolicyVariables::new(),
             signature: Signature::default(),
             variables: Vec::new(),
             depths: HashMap::new(),
@@ -267,7 +268,7 @@ impl<'c> PolicyCompiler<'c> {
         let of = variable_type(of);
         let added = (self.signature, name, of.declared_name());
         self.signature = self.compiler.hashes.each_ref().map(|hash| hash.hash_one(&added));
-        self.declared = self.declared.clone().field(name, of);
+        self.declared.declare(name, of);
         self.depths.insert(name.to_owned(), self.depth_of(&expression));
         self.variables.push(Variable { name: name.to_owned(), expression });
     }

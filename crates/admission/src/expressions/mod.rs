@@ -28,6 +28,9 @@ use crate::attributes::{Attributes, Versioned};
 /// The reference's budget of all match conditions of one webhook or policy, in units of cost.
 pub(crate) const MATCH_CONDITIONS_BUDGET: u64 = 2_500_000;
 
+/// Bytes of JSON whose processing takes as long as compiling a byte of an expression.
+pub(crate) const COMPILED_BYTE: usize = 32;
+
 /// Runs of one evaluation. Each finds at least one new check, and the budget allows only for a few.
 const MOST_RUNS: usize = 64;
 

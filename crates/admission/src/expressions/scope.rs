@@ -114,11 +114,12 @@ impl<'v> Scope<'v> {
 }
 
 impl<'v> LazyFields<'v> for Scope<'v> {
-    fn field(&'v self, name: &str) -> Option<Result<Val<'v>, Error>> {
-        let place = self.variables.iter().position(|variable| variable.name == name)?;
-        let value = &self.values[place];
+    /// Variables are declared in their order, so that the place which the checker knows is that of the variable.
+    fn field(&'v self, _: &str, place: Option<usize>) -> Option<Result<Val<'v>, Error>> {
+        let place = place?;
+        let (variable, value) = (self.variables.get(place)?, self.values.get(place)?);
         if value.get().is_none() {
-            let computed = self.compute(&self.variables[place]);
+            let computed = self.compute(variable);
             // A variable does not read itself, so nothing was set in between.
             let _ = value.set(computed);
         }

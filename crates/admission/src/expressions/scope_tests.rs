@@ -185,3 +185,28 @@ fn the_deepest_variables_fit_a_small_stack() {
     });
     worker.unwrap().join().unwrap();
 }
+
+#[test]
+fn a_variable_is_found_by_its_place_and_not_by_a_search() {
+    let compiler = Compiler::default();
+    let mut policy = PolicyCompiler::new(&compiler, false);
+    policy.variable("a", "1");
+    policy.variable("b", "variables.a + 1");
+    policy.variable("a", "'declared once'");
+    policy.variable("c", "variables.b + 1");
+    let (variables, _) = policy.finish();
+    let request = object("{}");
+    let inputs = Inputs {
+        object: None,
+        old_object: None,
+        params: None,
+        request: &request,
+        namespace: None,
+        authorizer: None,
+    };
+    let scope = Scope::new(&variables, &inputs);
+    let read = |place: Option<usize>| Some(scope.field("any name", place)?.unwrap().to_string());
+    assert_eq!(read(Some(2)).as_deref(), Some("3"));
+    assert_eq!(read(Some(0)).as_deref(), Some("1"));
+    assert_eq!((read(Some(3)), read(None)), (None, None));
+}

@@ -10,7 +10,8 @@ pub trait ManifestFolders: Send + Sync + 'static {
     /// `unable to read: stat /a: no such file or directory`.
     fn check(&self, folder: &str) -> Result<(), String>;
 
-    /// Returns the state of a folder, which differs after its files have changed. Called every second, so it must be cheap.
+    /// Returns the state of a folder, which differs after its files have changed. Called every second, so it must be cheap. May
+    /// wait for a disk, as [`ManifestFolders::read`] may.
     fn state(&self, folder: &str) -> u64;
 
     /// Returns the files of a folder for which [`is_manifest`] holds, by name. Errors are the reference's.

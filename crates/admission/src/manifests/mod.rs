@@ -81,7 +81,8 @@ impl<T: Send + Sync + 'static> StaticManifests<T> {
         make: impl Fn(&Objects) -> T + Send + Sync + 'static,
     ) -> Result<StaticManifests<T>, String> {
         let manifests = environment(cluster)?.clone();
-        let watched = Watched { folder: folder.to_owned(), manifests, clock: cluster.clock.clone(), rules };
+        let watched =
+            Arc::new(Watched { folder: folder.to_owned(), manifests, clock: cluster.clock.clone(), rules });
         // Before the files are read: a change in between is then noticed.
         let state = watched.manifests.folders.state(folder);
         let Loaded { objects, hash } = watched.load()?;
@@ -90,10 +91,15 @@ impl<T: Send + Sync + 'static> StaticManifests<T> {
         let (plugin, count) = (rules.plugin, objects.len());
         tracing::info!(plugin, count, "loaded the static manifests of an admission plugin");
         let exchanged = current.clone();
-        cluster.spawner.spawn_until_stop(watched.follow(state, hash, move |objects| {
+        let exchange = move |objects: &Objects| {
             let made = Arc::new(make(objects));
-            *exchanged.write().unwrap_or_else(PoisonError::into_inner) = made;
-        }));
+            let before = {
+                let mut current = exchanged.write().unwrap_or_else(PoisonError::into_inner);
+                std::mem::replace(&mut *current, made)
+            };
+            drop(before);
+        };
+        cluster.spawner.spawn_until_stop(watched.follow(state, hash, Arc::new(exchange)));
         Ok(StaticManifests(current))
     }
 
@@ -117,37 +123,60 @@ impl Watched {
         load::load(&**folders, &self.folder, &**decoder, self.rules)
     }
 
-    /// Calls `exchange` whenever the files have other content that can be used. Never returns.
-    async fn follow(self, mut state: u64, mut hash: String, exchange: impl Fn(&Objects)) {
-        let (plugin, folder) = (self.rules.plugin, &self.folder);
-        let ManifestEnvironment { folders, metrics, .. } = &self.manifests;
-        loop {
-            self.changed(state).await;
-            state = folders.state(folder);
-            match pintle_work::run(|| self.load()).await {
-                Ok(loaded) if loaded.hash == hash => {}
-                Ok(loaded) => {
-                    exchange(&loaded.objects);
-                    metrics.loaded(plugin, &loaded.hash, &self.clock);
-                    tracing::info!(plugin, folder, "reloaded admission manifest config");
-                    hash = loaded.hash;
-                }
-                Err(error) => {
-                    metrics.failed(plugin, &self.clock);
-                    tracing::error!(plugin, folder, error, "reloading admission manifest config");
-                }
+    /// Loads the manifests and calls `exchange` if they have other content. Returns their hash.
+    fn reload(&self, hash: &str, exchange: &(impl Fn(&Objects) + ?Sized)) -> Option<String> {
+        let (plugin, folder, metrics) = (self.rules.plugin, &self.folder, &self.manifests.metrics);
+        match self.load() {
+            Ok(loaded) if loaded.hash == hash => None,
+            Ok(loaded) => {
+                exchange(&loaded.objects);
+                metrics.loaded(plugin, &loaded.hash, &self.clock);
+                tracing::info!(plugin, folder, "reloaded admission manifest config");
+                Some(loaded.hash)
+            }
+            Err(error) => {
+                metrics.failed(plugin, &self.clock);
+                tracing::error!(plugin, folder, error, "reloading admission manifest config");
+                None
             }
         }
     }
 
+    /// Calls `exchange` whenever the files have other content that can be used. Files are read, and what they are made into is
+    /// made, on threads that may wait for a disk. Never returns.
+    async fn follow(
+        self: Arc<Self>,
+        mut state: u64,
+        mut hash: String,
+        exchange: Arc<impl Fn(&Objects) + Send + Sync + 'static>,
+    ) {
+        loop {
+            self.changed(state).await;
+            state = self.state(state).await;
+            let (watched, exchange, known) = (self.clone(), exchange.clone(), hash.clone());
+            let reload = tokio::task::spawn_blocking(move || watched.reload(&known, &*exchange));
+            // Only fails if the runtime ends.
+            if let Ok(Some(loaded)) = reload.await {
+                hash = loaded;
+            }
+        }
+    }
+
+    /// Returns the state of the folder, or `last` if the runtime ends.
+    async fn state(self: &Arc<Self>, last: u64) -> u64 {
+        let watched = self.clone();
+        let state = tokio::task::spawn_blocking(move || watched.manifests.folders.state(&watched.folder));
+        state.await.unwrap_or(last)
+    }
+
     /// Waits until the folder has another state, which has held for one look: files that are written one after the other are
     /// read together. Returns after [`POLL`] in any case.
-    async fn changed(&self, loaded: u64) {
+    async fn changed(self: &Arc<Self>, loaded: u64) {
         let (mut last, mut waited) = (loaded, Duration::ZERO);
         while waited < POLL {
             tokio::time::sleep(LOOK).await;
             waited += LOOK;
-            let state = self.manifests.folders.state(&self.folder);
+            let state = self.state(last).await;
             if state != loaded && state == last {
                 return;
             }

@@ -19,11 +19,13 @@ pub(crate) struct TestFolder {
     path: &'static str,
     /// The files by name, and the number of changes.
     files: Arc<Mutex<(BTreeMap<String, Bytes>, u64)>>,
+    /// The disk does not answer while a test holds this.
+    pub(crate) disk: Arc<Mutex<()>>,
 }
 
 impl TestFolder {
     pub(crate) fn new(path: &'static str) -> TestFolder {
-        TestFolder { path, files: Arc::default() }
+        TestFolder { path, files: Arc::default(), disk: Arc::default() }
     }
 
     /// Writes a file; empty content is a file too.
@@ -57,10 +59,12 @@ impl ManifestFolders for TestFolder {
     }
 
     fn state(&self, _: &str) -> u64 {
+        let _disk = self.disk.lock().unwrap_or_else(PoisonError::into_inner);
         self.files.lock().unwrap_or_else(PoisonError::into_inner).1
     }
 
     fn read(&self, folder: &str) -> Result<Vec<ManifestFile>, String> {
+        let _disk = self.disk.lock().unwrap_or_else(PoisonError::into_inner);
         let files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
         let file = |(name, content): (&String, &Bytes)| ManifestFile {
             path: format!("{folder}/{name}"),

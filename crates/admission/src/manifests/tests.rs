@@ -231,3 +231,31 @@ async fn the_last_usable_manifests_stay() {
         .collect();
     assert!(info.len() == 1 && info[0].contains("hash=\"\""), "{info:?}");
 }
+
+/// On a runtime of one thread: if the task waited for the disk, nothing else would run.
+#[test]
+fn a_disk_that_does_not_answer_holds_up_nothing_else() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let folder = TestFolder::new("/m");
+    folder.write("a.yaml", &policy("a"));
+    let disk = folder.disk.clone();
+    let (ran, seen) = std::sync::mpsc::channel();
+    let server = std::thread::spawn(move || {
+        runtime.block_on(async {
+            let mut fixture = TestCluster::new().await;
+            fixture.cluster.manifests = Some(folder.environment(&fixture.cluster.metrics));
+            let _manifests = start(&fixture.cluster).unwrap();
+            ran.send("started").unwrap();
+            tokio::time::sleep(2 * LOOK).await;
+            ran.send("waited").unwrap();
+        });
+        runtime.shutdown_timeout(Duration::ZERO);
+        let _ = ran.send("stopped");
+    });
+    let next = || seen.recv_timeout(Duration::from_secs(20));
+    assert_eq!(next(), Ok("started"));
+    let held = disk.lock().unwrap();
+    assert_eq!((next(), next()), (Ok("waited"), Ok("stopped")), "while the disk is held");
+    drop(held);
+    server.join().unwrap();
+}

@@ -1,15 +1,24 @@
 //! Match conditions: expressions that all must be true for a request to match.
 
+use std::sync::{Arc, OnceLock};
+
 use pintle_meta::Value;
 use pintle_runtime::Stopwatch;
 
 use crate::attributes::Operation;
-use crate::expressions::{Expression, MATCH_CONDITIONS_BUDGET, Variables};
+use crate::expressions::{COMPILED_BYTE, Expression, MATCH_CONDITIONS_BUDGET, Variables};
 use crate::webhook_metrics::{ConditionLabels, WebhookMetrics};
 
-/// The match conditions of a webhook or policy, compiled.
+/// The match conditions of a webhook. The first request that needs them compiles them, so that webhooks which match nothing cost
+/// nothing.
 #[derive(Debug, Default)]
-pub(crate) struct MatchConditions(Vec<Expression>);
+pub(crate) struct MatchConditions(Vec<Arc<Condition>>);
+
+#[derive(Debug)]
+struct Condition {
+    text: Arc<str>,
+    compiled: OnceLock<Expression>,
+}
 
 /// The outcome of match conditions.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,10 +31,43 @@ pub(crate) enum Verdict {
 }
 
 impl MatchConditions {
-    /// Compiles the conditions of a webhook. The error of one that does not compile is its result in every evaluation.
-    pub(crate) fn compile(conditions: &[Value]) -> MatchConditions {
-        let compile = |condition: &Value| Expression::webhook_condition(condition.text_at(&["expression"]));
-        MatchConditions(conditions.iter().map(compile).collect())
+    /// Reads the conditions of a webhook. Those that it had before stay as they are, compiled or not.
+    pub(crate) fn read(conditions: &[Value], before: Option<&MatchConditions>) -> MatchConditions {
+        let before = before.map_or(&[][..], |before| &before.0);
+        let read = |(place, condition): (usize, &Value)| {
+            let text = condition.text_at(&["expression"]);
+            let in_place = before.get(place).filter(|known| *known.text == *text);
+            let known = in_place.or_else(|| before.iter().find(|known| *known.text == *text));
+            let new = || Arc::new(Condition { text: text.into(), compiled: OnceLock::new() });
+            known.cloned().unwrap_or_else(new)
+        };
+        MatchConditions(conditions.iter().enumerate().map(read).collect())
+    }
+
+    /// Returns the conditions, compiled. The error of one that does not compile is its result in every evaluation.
+    async fn compiled(&self) -> Vec<&Expression> {
+        let missing = self.0.iter().filter(|condition| condition.compiled.get().is_none());
+        let size: usize = missing.map(|condition| condition.text.len()).sum();
+        pintle_work::aside(size.saturating_mul(COMPILED_BYTE)).await;
+        let mut expressions = Vec::with_capacity(self.0.len());
+        for Condition { text, compiled } in self.0.iter().map(|condition| &**condition) {
+            if compiled.get().is_none() {
+                let expression = pintle_work::run(|| {
+                    pintle_work::check_now();
+                    Expression::webhook_condition(text)
+                });
+                // Another request may have been faster.
+                let _ = compiled.set(expression.await);
+            }
+            expressions.extend(compiled.get());
+        }
+        expressions
+    }
+
+    /// Returns the number of conditions that were compiled.
+    #[cfg(test)]
+    pub(crate) fn compiled_count(&self) -> usize {
+        self.0.iter().filter(|condition| condition.compiled.get().is_some()).count()
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -41,8 +83,8 @@ impl MatchConditions {
         metrics: &WebhookMetrics,
         labels: ConditionLabels<'_>,
     ) -> Verdict {
+        let expressions = self.compiled().await;
         let watch = Stopwatch::start();
-        let expressions: Vec<&Expression> = self.0.iter().collect();
         let results = variables.evaluate(&expressions, MATCH_CONDITIONS_BUDGET).await;
         let mut errors = Vec::new();
         match results {

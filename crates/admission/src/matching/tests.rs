@@ -175,7 +175,7 @@ async fn verdict(conditions: &[&str], ignores_failures: bool, allows: bool) -> (
         .iter()
         .map(|text| Object::from_iter([("name", "c"), ("expression", *text)]).into())
         .collect();
-    let conditions = MatchConditions::compile(&list);
+    let conditions = MatchConditions::read(&list, None);
     let versions = TestVersions::new("Pod", &["/v1/pods"]);
     let case = create("pods").in_namespace("n").versions(&versions);
     let case =

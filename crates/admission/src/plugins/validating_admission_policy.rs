@@ -349,7 +349,7 @@ fn publish_failure(attributes: &Attributes<'_>, binding: &Binding, index: usize,
 
 fn add_annotation(attributes: &Attributes<'_>, key: &str, value: String, policy: &str) {
     if let Err(error) = attributes.request.notes.annotate(key, value) {
-        tracing::warn!(key, policy, ?error, "Failed to set admission audit annotation");
+        tracing::warn!(key, policy, %error, "Failed to set admission audit annotation");
     }
 }
 

@@ -9,6 +9,7 @@ use pintle_runtime::Clock;
 
 use super::binding::Binding;
 use super::conditions::ConditionsRun;
+use super::decoded::Room;
 use super::params::{ParamKind, ParamKinds, ParamResource};
 use super::source::{Compiled, Policy, PolicySource};
 use crate::Result;
@@ -25,6 +26,7 @@ pub(crate) struct PolicyEnvironment<C> {
     pub(crate) namespaces: Option<Arc<Store>>,
     pub(crate) authorizer: Arc<dyn Authorizer>,
     params: Arc<dyn ParamKinds>,
+    param_room: Arc<Room>,
     namespace_labels: NamespaceLabels,
     condition_metrics: Arc<WebhookMetrics>,
     clock: Clock,
@@ -37,6 +39,7 @@ impl<C: Compiled> PolicyEnvironment<C> {
             namespaces: cluster.stores.get(Resource::Namespace).cloned(),
             authorizer: cluster.authorizer.clone(),
             params: cluster.param_kinds.clone(),
+            param_room: Arc::default(),
             namespace_labels: NamespaceLabels::new(&cluster.stores),
             condition_metrics: cluster.webhook_metrics.clone(),
             clock: cluster.clock.clone(),
@@ -86,7 +89,7 @@ impl<C: Compiled> PolicyEnvironment<C> {
         let Some(((kind, resource), reference)) = resource.zip(binding.param_ref.as_ref()) else {
             return Ok(vec![None]);
         };
-        let found = reference.collect(kind, resource, namespace, &self.clock).await?;
+        let found = reference.collect(kind, resource, namespace, &self.clock, &self.param_room).await?;
         Ok(found.into_iter().map(Some).collect())
     }
 

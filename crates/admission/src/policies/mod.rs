@@ -6,6 +6,7 @@
 //! binding      a binding: where it applies, and its reference to parameters
 //! environment  what both kinds look up for a request
 //! params       finds parameters in the caches of their stores
+//! decoded      decoded parameters, which a binding keeps
 //! conditions   match conditions
 //! inputs       what expressions read of a request, prepared on first use
 //! mutating     MutatingAdmissionPolicies: compiled, and applied to objects
@@ -15,6 +16,7 @@
 pub(crate) mod binding;
 pub(crate) mod conditions;
 mod configuration;
+mod decoded;
 pub(crate) mod environment;
 pub(crate) mod inputs;
 mod manifests;

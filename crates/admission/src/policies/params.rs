@@ -1,14 +1,12 @@
 //! Parameters of policies: objects of any kind, read from the caches of their stores.
 //!
-//! A cache that nothing else reads is loaded when the first request needs it. Decoded parameters are kept with the binding that
-//! refers to them, so they go when it goes.
+//! A cache that nothing else reads is loaded when the first request needs it.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use pintle_cache::Entry;
+use pintle_cache::{Entry, Interest};
 use pintle_meta::Value;
 use pintle_meta::gvk::GroupVersionKind;
 use pintle_meta::selector::LabelSelector;
@@ -16,11 +14,10 @@ use pintle_meta::selector::label::Selector;
 use pintle_registry::{Served, Store};
 use pintle_runtime::Clock;
 
+use super::decoded::{Decoded, Room};
+
 /// How long a request waits until the cache of parameters is loaded.
 const LOAD_TIMEOUT: Duration = Duration::from_secs(1);
-
-/// Decoded parameters that are kept with a binding.
-const MOST_KEPT: usize = 4096;
 
 /// Finds the resources of parameters. Implemented by the control plane.
 #[async_trait]
@@ -85,13 +82,7 @@ pub(crate) struct ParamRef {
     /// The error of a wrong selector is that of the requests that need it.
     selector: Option<Result<Selector, String>>,
     denies_absence: bool,
-    decoded: Mutex<HashMap<String, Decoded>>,
-}
-
-struct Decoded {
-    revision: u64,
-    served: Arc<dyn Served>,
-    object: Arc<Value>,
+    decoded: Mutex<Decoded>,
 }
 
 impl ParamRef {
@@ -117,6 +108,7 @@ impl ParamRef {
         resource: &ParamResource,
         namespace: &str,
         clock: &Clock,
+        room: &Arc<Room>,
     ) -> Result<Vec<Arc<Value>>, String> {
         let is_namespaced = resource.store.config().namespaced;
         let namespace = match (is_namespaced, self.namespace.as_str()) {
@@ -139,48 +131,61 @@ impl ParamRef {
         if !is_namespaced && !namespace.is_empty() {
             return Err("paramRef.namespace must not be provided for a cluster-scoped `paramKind`".to_owned());
         }
-        let entries = match &self.selector {
+        let selector = match &self.selector {
             Some(_) if !self.name.is_empty() => {
                 return Err("paramRef.name and paramRef.selector are mutually exclusive".to_owned());
             }
-            Some(selector) => selected(resource, namespace, selector.as_ref().map_err(String::clone)?)?,
             None if self.name.is_empty() => return Err("one of name or selector must be provided".to_owned()),
-            None => {
-                let key =
-                    if is_namespaced { format!("{namespace}/{}", self.name) } else { self.name.clone() };
-                resource.store.cache().get(&key).into_iter().collect()
+            selector => {
+                selector.as_ref().map(|selector| selector.as_ref().map_err(String::clone)).transpose()?
             }
         };
-        if entries.is_empty() && self.denies_absence {
-            return Err("no params found for policy binding with `Deny` parameterNotFoundAction".to_owned());
-        }
-        let decode = || {
-            let decoded = |entry: &Arc<Entry>| {
-                pintle_work::check();
-                self.decoded(resource, entry)
+        let collect = || {
+            let entries = match selector {
+                Some(selector) => selected(resource, namespace, selector)?,
+                None => {
+                    let key =
+                        if is_namespaced { format!("{namespace}/{}", self.name) } else { self.name.clone() };
+                    resource.store.cache().get(&key).into_iter().collect()
+                }
             };
-            entries.iter().map(decoded).collect()
+            if entries.is_empty() && self.denies_absence {
+                return Err(
+                    "no params found for policy binding with `Deny` parameterNotFoundAction".to_owned()
+                );
+            }
+            self.decoded().follow(resource, &self.interest(is_namespaced), room);
+            let decode = |entry: &Arc<Entry>| {
+                pintle_work::check();
+                self.decode(resource, entry)
+            };
+            entries.iter().map(decode).collect()
         };
-        pintle_work::run(decode).await
+        pintle_work::run(collect).await
     }
 
-    fn decoded(&self, resource: &ParamResource, entry: &Entry) -> Result<Arc<Value>, String> {
-        let mut kept = self.decoded.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = kept.get(entry.key())
-            && known.revision == entry.revision()
-            && Arc::ptr_eq(&known.served, &resource.served)
-        {
-            return Ok(known.object.clone());
+    /// Returns the objects among which the parameters of all requests are.
+    fn interest(&self, is_namespaced: bool) -> Interest {
+        match (self.namespace.as_str(), self.name.as_str()) {
+            ("", "") => Interest::Everything,
+            ("", _) if is_namespaced => Interest::Everything,
+            ("", name) => Interest::Key(name.into()),
+            (namespace, "") => Interest::Namespace(namespace.into()),
+            (namespace, name) => Interest::Key(format!("{namespace}/{name}").into()),
         }
-        drop(kept);
+    }
+
+    fn decoded(&self) -> MutexGuard<'_, Decoded> {
+        self.decoded.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn decode(&self, resource: &ParamResource, entry: &Entry) -> Result<Arc<Value>, String> {
+        if let Some(known) = self.decoded().find(entry) {
+            return Ok(known);
+        }
         let served = resource.store.object(entry).and_then(|object| resource.served.to_served(object));
         let object = Arc::new(served.map_err(|status| status.message)?);
-        kept = self.decoded.lock().unwrap_or_else(PoisonError::into_inner);
-        if kept.len() >= MOST_KEPT {
-            kept.clear();
-        }
-        let (revision, served) = (entry.revision(), resource.served.clone());
-        kept.insert(entry.key().to_owned(), Decoded { revision, served, object: object.clone() });
+        self.decoded().keep(resource, entry, &object);
         Ok(object)
     }
 }
@@ -192,7 +197,13 @@ fn selected(
 ) -> Result<Vec<Arc<Entry>>, String> {
     let snapshot = resource.store.cache().snapshot().map_err(|error| error.to_string())?;
     let prefix = if namespace.is_empty() { String::new() } else { format!("{namespace}/") };
-    let is_selected =
-        |entry: &&Arc<Entry>| entry.read().is_ok_and(|facts| selector.matches(|key| facts.label(key)));
+    let is_selected = |entry: &&Arc<Entry>| {
+        pintle_work::check();
+        entry.read().is_ok_and(|facts| selector.matches(|key| facts.label(key)))
+    };
     Ok(snapshot.objects.iter_prefix(&prefix).filter(is_selected).cloned().collect())
 }
+
+#[cfg(test)]
+#[path = "params_tests.rs"]
+mod tests;

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use pintle_cache::{Interest, Next};
 use pintle_meta::{Value, quote};
-use pintle_registry::{Mirror, Reflect, Store};
+use pintle_registry::{Mirror, Reflect, Replaced, Store};
 use pintle_runtime::Clock;
 
 use super::binding::Binding;
@@ -19,14 +19,11 @@ use super::{excluded, is_configuration, manifests};
 use crate::Result;
 use crate::attributes::{Operation, Target};
 use crate::chain::Cluster;
-use crate::expressions::Compiler;
+use crate::expressions::{COMPILED_BYTE, Compiler};
 use crate::manifests::{ManifestRules, Objects, StaticManifests};
 use crate::matching::{Candidates, Predicate};
 use crate::objects::Resource;
 use crate::plugin::InitError;
-
-/// Bytes of JSON whose processing takes as long as compiling a byte of an expression.
-const COMPILED_BYTE: usize = 32;
 
 /// Delay after which loading the policies is tried again.
 const RETRY: Duration = Duration::from_secs(1);
@@ -85,7 +82,10 @@ impl<C: Compiled> Policy<C> {
         let texts = items.flat_map(|item| {
             ["expression", "messageExpression", "valueExpression"].map(|field| item.text_at(&[field]).len())
         });
-        texts.sum()
+        let mutations = self.spec.items_at(&["mutations"]).iter().flat_map(|mutation| {
+            ["applyConfiguration", "jsonPatch"].map(|kind| mutation.text_at(&[kind, "expression"]).len())
+        });
+        texts.chain(mutations).sum()
     }
 
     fn may_match(&self, operation: Operation, target: &Target) -> bool {
@@ -128,7 +128,13 @@ struct Stored<C> {
     bound: HashMap<String, String>,
     /// Made by the first reader after a change.
     candidates: OnceLock<Candidates<Arc<Hook<C>>>>,
+    /// The policies before a [`Reflect::clear`], until all are set again.
+    cleared: BTreeMap<String, Arc<Policy<C>>>,
+    replaced: Vec<Part<C>>,
 }
+
+/// A policy that is no more, and candidates that may refer to it.
+type Part<C> = (Option<Arc<Policy<C>>>, OnceLock<Candidates<Arc<Hook<C>>>>);
 
 impl<C> Default for Stored<C> {
     fn default() -> Stored<C> {
@@ -137,6 +143,8 @@ impl<C> Default for Stored<C> {
             bindings: HashMap::new(),
             bound: HashMap::new(),
             candidates: OnceLock::new(),
+            cleared: BTreeMap::new(),
+            replaced: Vec::new(),
         }
     }
 }
@@ -146,22 +154,38 @@ impl<C: Compiled> Reflect for Stored<C> {
         match (resource, object) {
             (POLICIES, Some(policy)) => self.set_policy(key, policy),
             (POLICIES, None) => {
-                self.policies.remove(key);
-                self.candidates = OnceLock::new();
+                let policy = self.policies.remove(key);
+                self.replace(policy);
             }
             (_, binding) => self.set_binding(key, binding),
         }
     }
 
     fn clear(&mut self, resource: usize) {
-        self.candidates = OnceLock::new();
+        self.replace(None);
         match resource {
-            POLICIES => self.policies.clear(),
+            POLICIES => {
+                let mut policies = std::mem::take(&mut self.policies);
+                self.cleared.append(&mut policies);
+            }
             _ => {
                 self.bindings.clear();
                 self.bound.clear();
             }
         }
+    }
+
+    fn reloaded(&mut self, resource: usize) {
+        if resource == POLICIES {
+            for gone in std::mem::take(&mut self.cleared).into_values() {
+                self.replace(Some(gone));
+            }
+        }
+    }
+
+    fn replaced(&mut self) -> Option<Replaced> {
+        let replaced = std::mem::take(&mut self.replaced);
+        (!replaced.is_empty()).then(|| Box::new(replaced) as Replaced)
     }
 }
 
@@ -169,14 +193,26 @@ impl<C: Compiled> Stored<C> {
     /// A write that leaves the spec as it is, such as one of the status, changes nothing.
     fn set_policy(&mut self, name: &str, policy: &Value) {
         let is_same = |known: &Arc<Policy<C>>| Some(&known.spec) == policy.get("spec");
-        if !self.policies.get(name).is_some_and(is_same) {
-            self.policies.insert(name.to_owned(), Arc::new(Policy::read(policy)));
-            self.candidates = OnceLock::new();
+        if self.policies.get(name).is_some_and(is_same) {
+            return;
         }
+        let cleared = self.cleared.remove(name);
+        let (kept, gone) = match cleared {
+            Some(cleared) if is_same(&cleared) => (Some(cleared), None),
+            cleared => (None, cleared),
+        };
+        let kept = kept.unwrap_or_else(|| Arc::new(Policy::read(policy)));
+        let before = self.policies.insert(name.to_owned(), kept).or(gone);
+        self.replace(before);
+    }
+
+    /// A policy is no more; who matches is found anew.
+    fn replace(&mut self, policy: Option<Arc<Policy<C>>>) {
+        self.replaced.push((policy, std::mem::take(&mut self.candidates)));
     }
 
     fn set_binding(&mut self, name: &str, binding: Option<&Value>) {
-        self.candidates = OnceLock::new();
+        self.replace(None);
         if let Some(policy) = self.bound.remove(name)
             && let Some(bindings) = self.bindings.get_mut(&policy)
         {
@@ -347,3 +383,7 @@ impl<C: Compiled> PolicySource<C> {
         let _ = tokio::task::spawn_blocking(compile).await;
     }
 }
+
+#[cfg(test)]
+#[path = "source_tests.rs"]
+mod tests;

@@ -129,7 +129,7 @@ impl Checker<'_> {
     fn lookup(&mut self, id: Id, name: &str) -> Option<Type> {
         let name = name.strip_prefix('.').unwrap_or(name);
         let local = self.scopes.iter().rev().find(|(known, _)| known == name).map(|(_, of)| of);
-        if let Some(of) = local.or_else(|| self.declarations.find(name).map(|(_, of)| of)) {
+        if let Some(of) = local.or_else(|| self.declarations.find(name)) {
             let of = of.clone();
             self.found.meanings.insert(id, Meaning::Variable(name.to_owned()));
             return Some(of);

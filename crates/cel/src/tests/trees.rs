@@ -179,7 +179,7 @@ struct Counted<'v> {
 }
 
 impl<'v> LazyFields<'v> for Counted<'v> {
-    fn field(&'v self, name: &str) -> Option<Result<Val<'v>, Error>> {
+    fn field(&'v self, name: &str, _: Option<usize>) -> Option<Result<Val<'v>, Error>> {
         self.asked.set(self.asked.get() + 1);
         match name {
             "list" => {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Cause, CauseType, Details, Reason, Status};
+use super::{Cause, CauseType, Details, Metadata, Reason, Status};
 use crate::field_path::{self, MOST_ERRORS, aggregate};
 use crate::gvk::qualified;
 use crate::quote;
@@ -15,7 +15,7 @@ impl Status {
             other_reason: String::new(),
             message: message.into(),
             details: None,
-            continue_token: String::new(),
+            metadata: Metadata::default(),
         }
     }
 

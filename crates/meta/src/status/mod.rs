@@ -89,8 +89,24 @@ pub struct Details {
     pub uid: String,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub causes: Vec<Cause>,
+    /// Negative only as a webhook gave it.
     #[serde(skip_serializing_if = "is_zero")]
-    pub retry_after_seconds: u32,
+    pub retry_after_seconds: i32,
+}
+
+/// Metadata of a status, in wire order; mostly empty.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Metadata {
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub self_link: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub resource_version: String,
+    /// Continue token for an inconsistent continuation of an expired list.
+    #[serde(rename = "continue", skip_serializing_if = "String::is_empty")]
+    pub continue_token: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub remaining_item_count: Option<i64>,
 }
 
 /// Outcome of a request, nearly always a failure.
@@ -104,12 +120,11 @@ pub struct Status {
     pub message: String,
     /// `Some` of empty details differs from `None`: it is encoded as `"details":{}`.
     pub details: Option<Details>,
-    /// Continue token for an inconsistent continuation of an expired list; mostly empty.
-    pub continue_token: String,
+    pub metadata: Metadata,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
-fn is_zero(number: &u32) -> bool {
+fn is_zero(number: &i32) -> bool {
     *number == 0
 }
 
@@ -122,7 +137,7 @@ impl Status {
     /// Sets the delay before a retry; a response also has it as the `Retry-After` header.
     #[must_use]
     pub fn retry_after(mut self, seconds: u32) -> Status {
-        self.details.get_or_insert_default().retry_after_seconds = seconds;
+        self.details.get_or_insert_default().retry_after_seconds = i32::try_from(seconds).unwrap_or(i32::MAX);
         self
     }
 
@@ -162,7 +177,7 @@ impl std::error::Error for Status {}
 struct Wire<'a> {
     kind: &'static str,
     api_version: &'static str,
-    metadata: Metadata<'a>,
+    metadata: &'a Metadata,
     status: &'static str,
     #[serde(skip_serializing_if = "str::is_empty")]
     message: &'a str,
@@ -181,18 +196,12 @@ enum WireReason<'a> {
     Other(&'a str),
 }
 
-#[derive(Serialize)]
-struct Metadata<'a> {
-    #[serde(rename = "continue", skip_serializing_if = "str::is_empty")]
-    continue_token: &'a str,
-}
-
 impl<'a> From<&'a Status> for Wire<'a> {
     fn from(status: &'a Status) -> Self {
         Wire {
             kind: "Status",
             api_version: "v1",
-            metadata: Metadata { continue_token: &status.continue_token },
+            metadata: &status.metadata,
             status: if status.is_failure() { "Failure" } else { "Success" },
             message: &status.message,
             reason: match (status.reason, status.other_reason.as_str()) {

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde::de::IntoDeserializer;
 use serde::de::value::{Error, StrDeserializer};
 
-use super::{Cause, Details, Reason, Status};
+use super::{Cause, Details, Metadata, Reason, Status};
 use crate::Value;
 
 impl Status {
@@ -21,7 +21,19 @@ impl Status {
             other_reason: if reason.is_none() { given.to_owned() } else { String::new() },
             message: value.text_at(&["message"]).to_owned(),
             details: details.map(Details::from_value),
-            continue_token: value.text_at(&["metadata", "continue"]).to_owned(),
+            metadata: Metadata::from_value(value),
+        }
+    }
+}
+
+impl Metadata {
+    fn from_value(value: &Value) -> Metadata {
+        let text = |key| value.text_at(&["metadata", key]).to_owned();
+        Metadata {
+            self_link: text("selfLink"),
+            resource_version: text("resourceVersion"),
+            continue_token: text("continue"),
+            remaining_item_count: value.at(&["metadata", "remainingItemCount"]).and_then(Value::as_i64),
         }
     }
 }
@@ -36,7 +48,7 @@ impl Details {
             kind: text("kind"),
             uid: text("uid"),
             causes: value.items_at(&["causes"]).iter().map(Cause::from_value).collect(),
-            retry_after_seconds: u32::try_from(seconds).unwrap_or_default(),
+            retry_after_seconds: i32::try_from(seconds).unwrap_or_default(),
         }
     }
 }
@@ -99,7 +111,12 @@ mod tests {
                 other_reason: String::new(),
                 message: "wrong".into(),
                 details: Some(details.clone()),
-                continue_token: "more".into(),
+                metadata: Metadata {
+                    self_link: "/s".into(),
+                    resource_version: "12".into(),
+                    continue_token: "more".into(),
+                    remaining_item_count: Some(3),
+                },
             },
             Status {
                 code: 500,
@@ -107,10 +124,10 @@ mod tests {
                 other_reason: String::new(),
                 message: String::new(),
                 details: None,
-                continue_token: String::new(),
+                metadata: Metadata::default(),
             },
             Status::no_such_resource(),
-            Status::success(details),
+            Status::success(Details { retry_after_seconds: -5, ..details }),
         ];
         for status in statuses {
             assert_eq!(Status::from_value(&tree(&status)), status);
@@ -133,7 +150,7 @@ mod tests {
             other_reason: other_reason.into(),
             message: String::new(),
             details: None,
-            continue_token: String::new(),
+            metadata: Metadata::default(),
         };
         let read = Status::from_value(&odd.into());
         assert_eq!(read, want("Tired"));

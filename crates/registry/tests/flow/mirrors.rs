@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use pintle_meta::Value;
-use pintle_registry::{Mirror, Reflect};
+use pintle_registry::{Mirror, Reflect, Replaced};
 
 use super::{DeleteOptions, Limits, Options, Things, fixture, fixture_with};
 
@@ -69,4 +69,44 @@ async fn a_mirror_that_was_left_behind_begins_anew() {
     }
     mirror.wait_for_writes().await;
     assert_eq!(mirror.read(|sizes| sizes.0.clone()), BTreeMap::from([("n/a".to_owned(), 99)]));
+}
+
+/// Tells when it is dropped.
+struct Old(std::sync::mpsc::Sender<std::thread::ThreadId>);
+
+impl Drop for Old {
+    fn drop(&mut self) {
+        let _ = self.0.send(std::thread::current().id());
+    }
+}
+
+/// Replaces a value with every change.
+struct Replacing(std::sync::mpsc::Sender<std::thread::ThreadId>, Vec<Old>);
+
+impl Reflect for Replacing {
+    fn set(&mut self, _: usize, _: &str, _: Option<&Value>) {
+        self.1.push(Old(self.0.clone()));
+    }
+
+    fn clear(&mut self, _: usize) {}
+
+    fn replaced(&mut self) -> Option<Replaced> {
+        let replaced = std::mem::take(&mut self.1);
+        (!replaced.is_empty()).then(|| Box::new(replaced) as Replaced)
+    }
+}
+
+#[tokio::test]
+async fn readers_do_not_drop_what_a_mirror_has_replaced() {
+    let fixture = fixture(Things { unconditional: true, ..Things::default() }).await;
+    fixture.create(r#"{"metadata":{"name":"a"},"spec":{"size":1}}"#).await.unwrap();
+    let (sender, dropped) = std::sync::mpsc::channel();
+    let mirror = Mirror::new(
+        vec![Arc::new(fixture.things.with_strategy(Arc::new(Things::default())))],
+        Replacing(sender, Vec::new()),
+    );
+    mirror.ready().await.unwrap();
+    let by = tokio::task::spawn_blocking(move || dropped.recv()).await.unwrap().unwrap();
+    assert_ne!(by, std::thread::current().id());
+    assert!(mirror.read(|replacing| replacing.1.is_empty()));
 }

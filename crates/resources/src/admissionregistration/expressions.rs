@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 
-use pintle_cel::{AdmissionVariables, Environment, Record, Type, admission, no_variables, variable_type};
+use pintle_cel::{AdmissionVariables, Environment, PolicyVariables, Type, admission, variable_type};
 use pintle_meta::field_path::Error;
 use pintle_meta::validation::qualified_name;
 
@@ -14,13 +14,13 @@ const MOST_MATCH_CONDITIONS: usize = 64;
 /// Compiles the expressions of one object. Variables of a policy are declared one after the other, each for later expressions.
 pub(super) struct Compiler {
     has_params: bool,
-    /// The type of `variables`, if there can be any.
-    variables: Option<Record>,
+    /// The variables so far, if there can be any.
+    variables: Option<PolicyVariables>,
 }
 
 impl Compiler {
     pub(super) fn new(has_params: bool, has_variables: bool) -> Compiler {
-        Compiler { has_params, variables: has_variables.then(no_variables) }
+        Compiler { has_params, variables: has_variables.then(PolicyVariables::new) }
     }
 
     /// Compiles an expression that must be of one of the types, or of any if there are none. Reports at the cursor; `printed` is
@@ -82,8 +82,8 @@ impl Compiler {
     /// Checks a variable and declares it.
     pub(super) fn variable(&mut self, name: &str, at: &Cursor<'_, '_>) {
         let of = self.compile(at, at.text(), at.text(), Has::Authorizer, &[]);
-        if let Some(variables) = self.variables.take() {
-            self.variables = Some(variables.field(name, variable_type(of.as_ref())));
+        if let Some(variables) = &mut self.variables {
+            variables.declare(name, variable_type(of.as_ref()));
         }
     }
 

@@ -3,7 +3,7 @@
 //! Requests are evaluated without types, so an expression that cannot work is found by the first request that needs it. The
 //! warnings in a policy's status say so before.
 
-use pintle_cel::{Environment, Field, ObjectType, Type, no_variables, typed_admission, variable_type};
+use pintle_cel::{Environment, Field, ObjectType, PolicyVariables, Type, typed_admission, variable_type};
 use pintle_definitions::rules::ResourceType;
 use pintle_meta::Value;
 use pintle_meta::gvk::GroupVersionKind;
@@ -176,13 +176,13 @@ pub fn type_warnings(policy: &Value, kinds: &CheckedKinds) -> Vec<ExpressionWarn
 /// Returns the environment of expressions about one kind, with the variables of the policy.
 fn environment(policy: &Value, of: &KindType, params: Option<&Option<KindType>>) -> Environment {
     let params = params.map(|params| params.as_ref().map_or(Type::Dyn, |params| params.of.clone()));
-    let mut variables = no_variables();
+    let mut variables = PolicyVariables::new();
     for variable in policy.items_at(&["spec", "variables"]) {
         let environment = Environment::new(typed_admission(&of.of, params.as_ref(), &variables));
         let checked = environment.check(variable.text_at(&["expression"]));
         // The error of a variable is not reported; the variable is of any type then.
         let result = checked.ok().map(|expression| expression.result_type());
-        variables = variables.field(variable.text_at(&["name"]), variable_type(result.as_ref()));
+        variables.declare(variable.text_at(&["name"]), variable_type(result.as_ref()));
     }
     Environment::new(typed_admission(&of.of, params.as_ref(), &variables))
 }

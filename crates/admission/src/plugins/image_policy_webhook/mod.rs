@@ -129,7 +129,7 @@ impl Plugin for ImagePolicyWebhook {
         let annotate = |name: &str, value: String| {
             let key = format!("{AUDIT}{name}");
             if let Err(error) = attributes.request.notes.annotate(&key, value) {
-                tracing::warn!(?error, "failed to set admission audit annotation {key}");
+                tracing::warn!(%error, "failed to set admission audit annotation {key}");
             }
         };
         let verdict = match self.verdict(&Spec::new(pod, lists, attributes.namespace())).await {

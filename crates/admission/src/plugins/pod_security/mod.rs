@@ -217,7 +217,7 @@ fn forbidden(attributes: &Attributes<'_>, why: &str) -> Box<Status> {
 fn annotate(attributes: &Attributes<'_>, key: &str, value: &str) {
     // An earlier attempt of the same write may have noted something else, which stays.
     if let Err(error) = attributes.request.notes.annotate(key, value) {
-        tracing::warn!(?error, "failed to set an audit annotation");
+        tracing::warn!(%error, "failed to set an audit annotation");
     }
 }
 

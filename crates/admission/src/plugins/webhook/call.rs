@@ -76,6 +76,7 @@ impl Webhooks {
             webhook::Error::Status(status) => failed(&status.message, status.code),
             other => failed(&other.to_string(), 503),
         })?;
+        pintle_work::aside(answer.len()).await;
         let response = pintle_work::run(|| {
             let review = version.decode(&answer).map_err(|error| failed(&error, 503))?;
             version

@@ -29,7 +29,8 @@ pub(super) struct Hook {
     pub(super) review: Option<ReviewVersion>,
     /// `reinvocationPolicy: IfNeeded`.
     pub(super) is_reinvoked: bool,
-    client_config: Value,
+    /// The webhook as it is stored.
+    stored: Value,
     client: OnceLock<Result<Arc<Webhook>, String>>,
 }
 
@@ -44,30 +45,45 @@ pub(super) enum SideEffects {
 }
 
 impl Hook {
-    /// Reads the webhooks of a configuration, in their order. `origin` begins their UIDs: two configurations may have one name
-    /// if one of them is a file.
-    pub(super) fn read_all(configuration: &Value, origin: &str) -> Vec<Arc<Hook>> {
+    /// Reads the webhooks of a configuration, in their order. Those that are as `before` are the same, with their clients and
+    /// compiled conditions; of others, conditions that did not change are. `origin` begins their UIDs: two configurations may
+    /// have one name if one of them is a file.
+    pub(super) fn read_all(configuration: &Value, origin: &str, before: &[Arc<Hook>]) -> Vec<Arc<Hook>> {
+        let before: HashMap<&str, &Arc<Hook>> = before.iter().map(|hook| (&*hook.uid, hook)).collect();
         let mut names: HashMap<&str, usize> = HashMap::new();
-        let name: Arc<str> = configuration.name().into();
+        let configured: Arc<str> = configuration.name().into();
         let webhooks = configuration.items_at(&["webhooks"]).iter();
         webhooks
             .map(|webhook| {
-                let count = names.entry(webhook.text_at(&["name"])).or_default();
+                let name = webhook.text_at(&["name"]);
+                let count = names.entry(name).or_default();
+                let uid = format!("{origin}{configured}/{name}/{count}");
                 *count += 1;
-                Arc::new(Hook::read(webhook, origin, &name, *count - 1))
+                match before.get(&*uid) {
+                    Some(known) if known.stored == *webhook => Arc::clone(known),
+                    known => {
+                        let conditions = known.map(|known| &known.conditions);
+                        Arc::new(Hook::read(webhook, uid, &configured, conditions))
+                    }
+                }
             })
             .collect()
     }
 
-    fn read(webhook: &Value, origin: &str, configuration: &Arc<str>, count: usize) -> Hook {
-        let name = webhook.text_at(&["name"]).to_owned();
+    fn read(
+        webhook: &Value,
+        uid: String,
+        configuration: &Arc<str>,
+        conditions: Option<&MatchConditions>,
+    ) -> Hook {
         let seconds = webhook.get("timeoutSeconds").and_then(Value::as_i64);
         let versions = webhook.items_at(&["admissionReviewVersions"]).iter().filter_map(Value::as_str);
         Hook {
-            uid: format!("{origin}{configuration}/{name}/{count}"),
+            name: webhook.text_at(&["name"]).to_owned(),
+            uid,
             configuration: configuration.clone(),
             predicate: Predicate::read(webhook, webhook.items_at(&["rules"])),
-            conditions: MatchConditions::compile(webhook.items_at(&["matchConditions"])),
+            conditions: MatchConditions::read(webhook.items_at(&["matchConditions"]), conditions),
             ignores_failures: webhook.text_at(&["failurePolicy"]) == "Ignore",
             side_effects: match text(webhook, "sideEffects").as_deref() {
                 Some("None" | "NoneOnDryRun") => SideEffects::NotOnDryRun,
@@ -77,14 +93,14 @@ impl Hook {
             timeout: seconds.and_then(|seconds| u64::try_from(seconds).ok()).map(Duration::from_secs),
             review: versions.filter_map(ReviewVersion::parse).next(),
             is_reinvoked: webhook.text_at(&["reinvocationPolicy"]) == "IfNeeded",
-            client_config: webhook.get("clientConfig").cloned().unwrap_or_default(),
+            stored: webhook.clone(),
             client: OnceLock::new(),
-            name,
         }
     }
 
     /// Returns the client, which is made by the first call.
     pub(super) fn client(&self, clients: &Clients) -> Result<Arc<Webhook>, String> {
-        self.client.get_or_init(|| clients.client(&self.name, &self.client_config)).clone()
+        let config = || self.stored.get("clientConfig").cloned().unwrap_or_default();
+        self.client.get_or_init(|| clients.client(&self.name, &config())).clone()
     }
 }

@@ -6,6 +6,7 @@ use bytes::Bytes;
 use pintle_codec::negotiate::Encoding;
 use pintle_codec::{json, kind, yaml};
 use pintle_meta::gvk::{GroupVersionKind, GroupVersionResource};
+use pintle_meta::warnings::Warnings;
 use pintle_meta::{Status, Value, quote};
 use pintle_schema::find;
 
@@ -145,7 +146,12 @@ impl ReviewVersion {
         };
         let patch = if of == Type::Mutating { patch } else { &[] };
         let annotations = response.get("auditAnnotations").and_then(Value::as_object);
-        let warnings = response.items_at(&["warnings"]).iter().filter_map(Value::as_str);
+        let mut warnings = Warnings::new();
+        let texts = response.items_at(&["warnings"]).iter().filter_map(Value::as_str);
+        warnings.extend(texts.map(|text| {
+            pintle_work::check();
+            text.to_owned()
+        }));
         Ok(Response {
             is_allowed: response.get("allowed").and_then(Value::as_bool).unwrap_or(false),
             patch: patch.to_vec(),
@@ -155,7 +161,7 @@ impl ReviewVersion {
                 let texts = annotations.iter().filter_map(|(key, value)| Some((key, value.as_str()?)));
                 texts.map(|(key, value)| (key.to_owned(), value.to_owned())).collect()
             }),
-            warnings: warnings.map(str::to_owned).collect(),
+            warnings: warnings.into_texts(),
         })
     }
 }
@@ -188,6 +194,7 @@ pub(super) struct Response {
     /// The `Status` of a rejection.
     pub(super) result: Option<Value>,
     pub(super) audit_annotations: BTreeMap<String, String>,
+    /// No more than are sent to the client.
     pub(super) warnings: Vec<String>,
 }
 
@@ -197,7 +204,9 @@ impl Response {
         let nothing = Value::default();
         let result = self.result.as_ref().unwrap_or(&nothing);
         let mut status = Status::from_value(result);
-        status.code = status.code.max(400);
+        let code = result.get("code").and_then(Value::as_i64).unwrap_or_default();
+        // No answer can have a code of more than three digits.
+        status.code = u16::try_from(code.max(400)).unwrap_or(500);
         let denied = format!("admission webhook {} denied the request", quote(name));
         let reason = result.text_at(&["reason"]);
         status.message = match (status.message.as_str(), reason) {

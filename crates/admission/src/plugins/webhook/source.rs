@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 use pintle_meta::Value;
-use pintle_registry::{Mirror, Reflect, Store};
+use pintle_registry::{Mirror, Reflect, Replaced, Store};
 
 use super::hook::Hook;
 use crate::Result;
@@ -35,7 +35,7 @@ impl Hooks {
 
     /// Reads the webhooks of configurations that are files.
     pub(super) fn of_files<'a>(configurations: impl Iterator<Item = &'a Value>) -> Hooks {
-        Hooks::new(configurations.flat_map(|one| Hook::read_all(one, "manifest/")))
+        Hooks::new(configurations.flat_map(|one| Hook::read_all(one, "manifest/", &[])))
     }
 
     fn find(&self, operation: Operation, target: &Target) -> Arc<[Candidate]> {
@@ -51,25 +51,53 @@ struct Configured {
     configurations: BTreeMap<String, Vec<Arc<Hook>>>,
     /// Made by the first reader after a change.
     hooks: OnceLock<Hooks>,
+    /// The configurations before a [`Reflect::clear`], until all are set again.
+    cleared: BTreeMap<String, Vec<Arc<Hook>>>,
+    replaced: Vec<(Vec<Arc<Hook>>, OnceLock<Hooks>)>,
 }
 
 impl Reflect for Configured {
+    /// A write that leaves the webhooks as they are, such as one of an annotation, changes nothing.
     fn set(&mut self, _: usize, key: &str, object: Option<&Value>) {
-        self.hooks = OnceLock::new();
-        match object {
-            Some(configuration) => {
-                self.configurations.insert(key.to_owned(), Hook::read_all(configuration, ""));
-            }
-            None => drop(self.configurations.remove(key)),
+        let before = self.configurations.remove(key).or_else(|| self.cleared.remove(key));
+        let had = before.is_some();
+        let before = before.unwrap_or_default();
+        let Some(configuration) = object else {
+            return self.replace(before);
+        };
+        let hooks = Hook::read_all(configuration, "", &before);
+        let is_same = |(known, hook): (&Arc<Hook>, &Arc<Hook>)| Arc::ptr_eq(known, hook);
+        let unchanged = had && before.len() == hooks.len() && before.iter().zip(&hooks).all(is_same);
+        self.configurations.insert(key.to_owned(), hooks);
+        if !unchanged {
+            self.replace(before);
         }
     }
 
     fn clear(&mut self, _: usize) {
-        *self = Configured::default();
+        let mut configurations = std::mem::take(&mut self.configurations);
+        self.cleared.append(&mut configurations);
+        self.replace(Vec::new());
+    }
+
+    fn reloaded(&mut self, _: usize) {
+        for hooks in std::mem::take(&mut self.cleared).into_values() {
+            self.replace(hooks);
+        }
+    }
+
+    fn replaced(&mut self) -> Option<Replaced> {
+        let replaced = std::mem::take(&mut self.replaced);
+        (!replaced.is_empty()).then(|| Box::new(replaced) as Replaced)
     }
 }
 
 impl Configured {
+    /// Webhooks are no more; who matches is found anew.
+    fn replace(&mut self, webhooks: Vec<Arc<Hook>>) {
+        self.replaced.push((webhooks, std::mem::take(&mut self.hooks)));
+    }
+
     fn find(&self, operation: Operation, target: &Target) -> Arc<[Candidate]> {
         let hooks = self.hooks.get_or_init(|| Hooks::new(self.configurations.values().flatten().cloned()));
         hooks.find(operation, target)

@@ -181,7 +181,7 @@ fn refuse_corrupt(serving: &StoredEndpoint, entries: &[Arc<Entry>]) -> Result<()
         other_reason: String::new(),
         message,
         details,
-        continue_token: String::new(),
+        metadata: Default::default(),
     }))
 }
 
@@ -268,7 +268,7 @@ pub(in crate::rest) fn expired(token: &Token) -> Box<Status> {
          Continuing with the provided token results in an inconsistent list - objects that were created, modified, or \
          deleted between the time the first chunk was returned and now may show up in the list.",
     );
-    status.continue_token = Token { revision: -1, start: token.start.clone() }.encode();
+    status.metadata.continue_token = Token { revision: -1, start: token.start.clone() }.encode();
     Box::new(status)
 }
 

@@ -1,5 +1,6 @@
 //! Webhooks that are real HTTPS servers, asked by the plugins.
 
+mod conditions;
 mod failures;
 mod lookups;
 mod mutating;

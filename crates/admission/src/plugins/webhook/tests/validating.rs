@@ -32,6 +32,8 @@ async fn a_denial_has_the_status_of_its_webhook() {
         (json!({"message": "no", "reason": "Forbidden", "code": 403}), 403, format!("{deny}: no")),
         (json!({"code": 200, "status": "Success"}), 400, format!("{deny} without explanation")),
         (json!({"code": 500, "message": "oops"}), 500, format!("{deny}: oops")),
+        (json!({"code": -1, "message": "no"}), 400, format!("{deny}: no")),
+        (json!({"code": 70_000, "message": "no"}), 500, format!("{deny}: no")),
     ] {
         let (status, metrics) = denied(result.clone()).await;
         assert_eq!((status.code, status.message.as_str()), (code, message.as_str()), "{result}");
@@ -57,6 +59,12 @@ async fn a_denial_has_the_status_of_its_webhook() {
     let details = status.details.unwrap();
     assert_eq!((details.name.as_str(), details.retry_after_seconds), ("p", 7));
     assert_eq!(details.causes[0].field, "f");
+    let metadata =
+        json!({"selfLink": "/s", "resourceVersion": "12", "continue": "c", "remainingItemCount": 3});
+    let details = json!({"retryAfterSeconds": -5});
+    let (status, _) = denied(json!({"code": 403, "metadata": metadata, "details": details})).await;
+    let sent: Value = serde_json::from_slice(&status.to_json()).unwrap();
+    assert_eq!((&sent["metadata"], &sent["details"]), (&metadata, &details));
 }
 
 #[tokio::test]
@@ -107,4 +115,21 @@ async fn requests_do_not_wait_for_each_other() {
     let outcomes = join_all((0..50).map(|_| fixture.rejection(&plugin))).await;
     assert!(outcomes.iter().all(Option::is_none), "{outcomes:?}");
     assert_eq!(most.load(Ordering::SeqCst), 50, "all were asked before the first answer");
+}
+
+#[tokio::test]
+async fn no_more_warnings_of_an_answer_are_kept_than_are_sent() {
+    let server = HttpsServer::start(|seen| {
+        let warnings: Vec<String> = (0..50_000).map(|number| format!("{number:06}")).collect();
+        reply(seen, json!({"allowed": true, "warnings": warnings}))
+    })
+    .await;
+    let fixture = Fixture::new().await;
+    fixture.configure(RESOURCE, "c", &[hook("a.io", &server, "/")]).await;
+    let case = fixture.pod();
+    let notes = case.request.notes.clone();
+    assert_eq!(case.run(&fixture.validating()).await.message(), None);
+    let warnings = notes.take_warnings();
+    assert_eq!(warnings.len(), pintle_meta::warnings::MOST / 6 + 1);
+    assert_eq!(warnings[..2], ["000000", "000001"]);
 }
