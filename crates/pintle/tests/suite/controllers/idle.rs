@@ -47,7 +47,6 @@ async fn default_controllers_do_not_wake_an_idle_server() {
         least = [least[0].min(now[0]), least[1].min(now[1])];
     }
     let [baseline, with_controllers] = least;
-    println!("wakeups of an idle server in {WINDOW:?}: {baseline}, with controllers {with_controllers}");
     assert!(
         with_controllers <= baseline + 2,
         "{with_controllers} wakeups in {WINDOW:?}, and {baseline} without controllers"
