@@ -106,7 +106,10 @@ async fn readers_do_not_drop_what_a_mirror_has_replaced() {
         Replacing(sender, Vec::new()),
     );
     mirror.ready().await.unwrap();
-    let by = tokio::task::spawn_blocking(move || dropped.recv()).await.unwrap().unwrap();
+    mirror.wait_for_writes().await;
+    mirror.read(|_| ());
+    let limit = std::time::Duration::from_secs(20);
+    let by = tokio::task::spawn_blocking(move || dropped.recv_timeout(limit)).await.unwrap().unwrap();
     assert_ne!(by, std::thread::current().id());
     assert!(mirror.read(|replacing| replacing.1.is_empty()));
 }
