@@ -31,6 +31,8 @@ pub struct Request {
     /// The time by which the answer must have begun; `None` for long-running requests.
     pub deadline: Option<Instant>,
     pub user: Option<Arc<User>>,
+    /// Whether it comes from this process, without a socket.
+    pub is_in_process: bool,
     /// The permission to execute it; `None` where requests are not limited.
     pub(crate) slot: Option<Slot>,
     /// The server's memory that its body takes; `None` where that is not limited.
@@ -51,6 +53,7 @@ impl Request {
             info: RequestInfo::default(),
             deadline: None,
             user: None,
+            is_in_process: false,
             slot: None,
             reserved: None,
         })
@@ -65,6 +68,7 @@ impl Request {
     ) -> Box<Request> {
         let mut request = Request::new(parts, body, connection);
         request.user = Some(user);
+        request.is_in_process = true;
         request
     }
 

@@ -31,9 +31,7 @@ pub struct Authentication {
 #[async_trait]
 impl Filter for Authentication {
     async fn handle(&self, mut request: Box<Request>, next: Next<'_>) -> Response {
-        // Only a request of this process has a user by now ([`Request::in_process`]): nothing before this filter reads one
-        // from what a client sent.
-        if request.user.is_some() {
+        if request.is_in_process {
             return next.run(request).await;
         }
         let start = Stopwatch::start();

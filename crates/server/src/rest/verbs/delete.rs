@@ -20,6 +20,9 @@ use crate::rest::{Result, bad_request, body, revision};
 use crate::{Request, Response};
 
 const IGNORE_READ_ERRORS: &str = "ignoreStoreReadErrorWithClusterBreakingPotential";
+/// Objects of a collection that are deleted at the same time for controllers of this process, at least: a namespace goes in the time
+/// that the store takes for its objects together.
+const IN_PROCESS_WORKERS: usize = 32;
 /// The verb that a user must be allowed besides `delete`.
 const UNSAFE_DELETE: &str = "unsafe-delete-ignore-read-errors";
 
@@ -56,7 +59,10 @@ pub(crate) async fn delete_collection(serving: &StoredEndpoint, call: &mut Call<
     revision::wait_until_reached(serving, call.request.slot.as_ref(), &list_options).await?;
     let page: Page = list::page(serving, &list_options, &selection, call.shared.features).await?;
     call.warnings.extend(serving.store.config().strategy.warnings_on_delete(&options));
-    let workers = call.shared.delete_workers;
+    let workers = match call.request.is_in_process {
+        true => call.shared.delete_workers.max(IN_PROCESS_WORKERS),
+        false => call.shared.delete_workers,
+    };
     // Before anything is deleted: the pool may refuse the request, and then the client tries again.
     pintle_work::aside(page.weight(call.representation)).await;
     serving.store.delete_each(&context, &page.entries, Listed::Named, &admission, &options, workers).await?;
