@@ -41,7 +41,7 @@ const LAYERS: &[(&str, &str)] = &[
     ("controllers", "auth cache codec registry storage"),
     ("documentation", "openapi schema"),
     ("resources", "auth cache cel codec definitions patch registry schema"),
-    ("server", "admission auth cache codec discovery openapi patch registry schema storage"),
+    ("server", "admission auth cache codec discovery openapi outbound patch registry schema storage"),
     (
         "extensions",
         "admission cache codec controllers definitions discovery outbound patch registry resources schema server storage",

@@ -18,6 +18,7 @@ pub mod hosts;
 pub mod kubeconfig;
 mod limits;
 mod pool;
+pub mod proxy;
 mod round_trip;
 pub mod services;
 mod strict_decoding;
