@@ -22,6 +22,7 @@ const LAYERS: &[(&str, &str)] = &[
     ("logging", ""),
     ("published", ""),
     ("schema", ""),
+    ("spdy", ""),
     ("storage", ""),
     ("cache", "storage"),
     ("codec", "schema"),
@@ -42,14 +43,15 @@ const LAYERS: &[(&str, &str)] = &[
     ("documentation", "openapi schema"),
     ("resources", "auth cache cel codec definitions patch registry schema"),
     ("server", "admission auth cache codec discovery openapi outbound patch registry schema storage"),
+    ("connections", "outbound registry resources server spdy"),
     (
         "extensions",
         "admission cache codec controllers definitions discovery outbound patch registry resources schema server storage",
     ),
     (
         "control-plane",
-        "admission auth cache cel codec controllers discovery documentation extensions outbound registry resources \
-         schema server storage",
+        "admission auth cache cel codec connections controllers discovery documentation extensions outbound registry \
+         resources schema server storage",
     ),
 ];
 

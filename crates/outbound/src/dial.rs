@@ -1,5 +1,6 @@
 //! Opening connections: name lookup, TCP or a proxy, TLS, and the version of HTTP.
 
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -86,7 +87,10 @@ impl Dialer {
 /// Looks the host up once and connects to the first of its addresses that accepts. The error is that of the first address.
 pub(crate) async fn connect(to: &Address, hosts: &Hosts) -> Result<TcpStream, Failure> {
     let lookup = |reason: &str| Failure::Lookup { host: to.host.clone(), reason: reason.into() };
-    let addresses = hosts.addresses(&to.host, to.port).await.map_err(|_| lookup("no such host"))?;
+    let addresses = hosts.addresses(&to.host, to.port).await.map_err(|error| match error.kind() {
+        io::ErrorKind::PermissionDenied => Failure::NotAllowed,
+        _ => lookup("no such host"),
+    })?;
     let mut failed = None;
     for address in addresses {
         let reason = match tokio::time::timeout(CONNECT_TIMEOUT, TcpStream::connect(address)).await {

@@ -33,7 +33,7 @@ pub use client_config::WebhookClientConfig;
 pub use credentials::Authorization;
 pub use error::{Error, Failure};
 pub use kubeconfig::Kubeconfig;
-pub use limits::StreamLimits;
+pub use limits::{Pace, StreamLimits};
 pub use tls::{AnyCertificate, KeyPair, Material, Roots, SetupError, TlsOptions};
 pub use upgrade::{TunnelEnd, Tunneled, Upgraded};
 pub use url::{InvalidUrl, Url};

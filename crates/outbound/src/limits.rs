@@ -36,19 +36,19 @@ impl Default for StreamLimits {
 }
 
 /// Delays that keep a stream to its rate.
-pub(crate) struct Pace {
+pub struct Pace {
     rate: Option<NonZeroU64>,
     /// The time at which the bytes so far are due.
     due: Instant,
 }
 
 impl Pace {
-    pub(crate) fn new(rate: Option<NonZeroU64>) -> Pace {
+    pub fn new(rate: Option<NonZeroU64>) -> Pace {
         Pace { rate, due: Instant::now() }
     }
 
     /// Accounts for `bytes`. Returns the time before which no more may follow, if that lies ahead.
-    pub(crate) fn account(&mut self, bytes: usize) -> Option<Instant> {
+    pub fn account(&mut self, bytes: usize) -> Option<Instant> {
         let rate = self.rate?.get();
         let now = Instant::now();
         self.due = self.due.max(now) + Duration::from_secs_f64(bytes as f64 / rate as f64);

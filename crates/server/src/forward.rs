@@ -13,6 +13,7 @@ use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
 use pintle_meta::Status;
 use pintle_outbound::RequestBody;
+use pintle_outbound::egress::BoxedStream;
 use pintle_outbound::proxy::{self, Proxied};
 
 use crate::lifecycle::Signal;
@@ -57,19 +58,32 @@ impl Client {
                 true => Body::stream(stream::empty()),
                 false => Body::passed_on(body),
             }),
-            Proxied::Tunnel(head, upgraded) => {
-                if let Some(upgrade) = self.upgrade {
-                    self.connection.continue_with(Box::pin(async move {
-                        let Ok(client) = upgrade.await else { return };
-                        tokio::select! {
-                            _ = upgraded.tunnel(TokioIo::new(client)) => {}
-                            () = stop.wait() => {}
-                        }
-                    }));
-                }
-                head.map(|()| Body::empty())
-            }
+            Proxied::Tunnel(head, upgraded) => self.switch(head, stop, async move |client| {
+                upgraded.tunnel(client).await;
+            }),
         }
+    }
+
+    /// Answers with a head (101) and serves the connection from then on, until `stop`.
+    pub fn switch<R>(
+        self,
+        head: http::Response<()>,
+        stop: Signal,
+        serve: impl FnOnce(BoxedStream) -> R + Send + 'static,
+    ) -> Response
+    where
+        R: Future<Output = ()> + Send + 'static,
+    {
+        if let Some(upgrade) = self.upgrade {
+            self.connection.continue_with(Box::pin(async move {
+                let Ok(client) = upgrade.await else { return };
+                tokio::select! {
+                    () = serve(Box::new(TokioIo::new(client))) => {}
+                    () = stop.wait() => {}
+                }
+            }));
+        }
+        head.map(|()| Body::empty())
     }
 }
 
