@@ -19,9 +19,11 @@
 //! - **Upgrades** (WebSocket, SPDY) have a connection of their own, over HTTP/1.1. As in the reference, there are none over HTTP/2.
 //!   Nothing of the client passes before the server has agreed; a server that does not is read for [`Proxy::refusal`] more, and its
 //!   connection is closed (CVE-2018-1002105).
+//! - **Links** of HTML pages and redirects lead back through the proxy where it says so ([`Rewriting`]); nothing else of a body changes.
 //! - **Redirects** pass, are rewritten ([`Rewriting`]) or refused ([`Redirects::Refused`]); they are never followed.
 //! - **Limits** are those of [`StreamLimits`]; a refused upgrade has narrower ones.
 
+mod html;
 mod rewriting;
 #[cfg(test)]
 mod tests;
@@ -185,7 +187,7 @@ impl<'a> Proxy<'a> {
             Streamed::Response(response) if is_upgrade => self.refused_upgrade(response),
             Streamed::Response(response) => {
                 let response = sized(response, is_head).map(|body| body.map_err(Into::into).boxed_unsync());
-                self.answer(response, host.as_ref()).map(Proxied::Response)
+                self.answer(response, host.as_ref(), is_head).map(Proxied::Response)
             }
         }
     }
@@ -222,6 +224,7 @@ impl<'a> Proxy<'a> {
         &self,
         mut response: Response<ProxiedBody>,
         host: Option<&HeaderValue>,
+        is_head: bool,
     ) -> Result<Response<ProxiedBody>, Error> {
         let redirects = response.status().is_redirection() && response.headers().contains_key(LOCATION);
         if self.redirects == Redirects::Refused && redirects {
@@ -232,7 +235,7 @@ impl<'a> Proxy<'a> {
         }
         let Some(rewriting) = &self.rewriting else { return Ok(response) };
         rewriting.rewrite_head(response.headers_mut(), &self.url, host)?;
-        Ok(response)
+        Ok(if is_head { response } else { rewriting.rewrite_page(response, &self.url, host) })
     }
 
     /// Returns the answer of a server that did not agree to upgrade. The client's connection is closed after it.

@@ -3,12 +3,16 @@
 //! A server at `http://10.0.0.7:80/` that is seen as `/api/v1/namespaces/a/services/s/proxy/` does not know that, and redirects to
 //! `/login`. The client must be sent to `/api/v1/namespaces/a/services/s/proxy/login`.
 
+use http::Response;
 use http::header::{
     ACCESS_CONTROL_ALLOW_CREDENTIALS, ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS,
-    ACCESS_CONTROL_ALLOW_ORIGIN, HeaderMap, HeaderName, HeaderValue, LOCATION,
+    ACCESS_CONTROL_ALLOW_ORIGIN, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderName,
+    HeaderValue, LOCATION,
 };
+use http_body_util::BodyExt;
 
-use super::Error;
+use super::html::{Coding, Page};
+use super::{Error, ProxiedBody};
 use crate::Url;
 
 const FORWARDED_URI: HeaderName = HeaderName::from_static("x-forwarded-uri");
@@ -69,6 +73,26 @@ impl Rewriting {
         let rewritten = HeaderValue::try_from(rewritten).map_err(|error| invalid(&error.to_string()))?;
         headers.insert(LOCATION, rewritten);
         Ok(())
+    }
+
+    /// Rewrites the links of an HTML page. A page that redirects is not looked at, nor one in an encoding that is not known.
+    pub(super) fn rewrite_page(
+        &self,
+        response: Response<ProxiedBody>,
+        source: &Url,
+        asked: Option<&HeaderValue>,
+    ) -> Response<ProxiedBody> {
+        let headers = response.headers();
+        let text = |name| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
+        let is_html = text(CONTENT_TYPE).split(';').next().is_some_and(|kind| kind.trim() == "text/html");
+        let coding = Coding::named(text(CONTENT_ENCODING)).filter(|_| is_html && text(LOCATION).is_empty());
+        let Some(coding) = coding else { return response };
+        let (own, source) = (self.clone(), source.authority());
+        let asked = asked.and_then(|host| host.to_str().ok()).unwrap_or_default().to_owned();
+        let rewrite = move |link: &str| own.link(link, &source, &asked);
+        let mut page = response.map(|body| Page::new(body, coding, Box::new(rewrite)).boxed_unsync());
+        page.headers_mut().remove(CONTENT_LENGTH);
+        page
     }
 
     /// Rewrites a link on a page of `source`, which the client has asked as `asked`; both are hosts with ports. A link to another

@@ -63,7 +63,10 @@ async fn connections_are_forwarded_over_either_protocol() {
         }
     }
     let metrics = cluster.server.admin().get("/metrics").await.body;
-    assert!(metrics.contains(r#"apiserver_stream_tunnel_requests_total{code="101"} 1"#), "one was a WebSocket");
+    assert!(
+        metrics.contains(r#"apiserver_stream_tunnel_requests_total{code="101"} 1"#),
+        "one was a WebSocket"
+    );
 }
 
 #[tokio::test]

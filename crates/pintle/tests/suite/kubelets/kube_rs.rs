@@ -15,7 +15,8 @@ async fn commands_run_and_report_their_status() {
     let cluster = Cluster::start(&[]).await;
     let pods: Api<Pod> = Api::namespaced(client(&cluster.server).await, "default");
     let params = AttachParams::default().stdin(true).stderr(false);
-    let mut process = pods.exec("web", ["sh", "-c", "read a; echo got $a; exit 7"], &params).await.expect("exec");
+    let mut process =
+        pods.exec("web", ["sh", "-c", "read a; echo got $a; exit 7"], &params).await.expect("exec");
     let status = process.take_status().expect("a status");
     process.stdin().expect("stdin").write_all(b"word\n").await.expect("room");
     let mut out = String::new();

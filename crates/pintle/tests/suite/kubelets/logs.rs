@@ -38,7 +38,8 @@ async fn logs_come_from_the_kubelet_with_all_options() {
 async fn logs_that_are_nowhere_are_answered_as_in_the_reference() {
     let cluster = Cluster::start(&[]).await;
     cluster.pod("two", json!([{"name": "a", "image": "x"}, {"name": "b", "image": "x"}])).await;
-    let unscheduled = json!({"metadata": {"name": "new"}, "spec": {"containers": [{"name": "c", "image": "x"}]}});
+    let unscheduled =
+        json!({"metadata": {"name": "new"}, "spec": {"containers": [{"name": "c", "image": "x"}]}});
     cluster.send(Method::POST, "/api/v1/namespaces/default/pods", JSON, &unscheduled).await;
     let client = cluster.server.client().token(MASTER);
     let log = async |pod: &str| client.get(&format!("/api/v1/namespaces/default/pods/{pod}/log")).await;
@@ -46,10 +47,11 @@ async fn logs_that_are_nowhere_are_answered_as_in_the_reference() {
     assert_eq!((nothing.code, nothing.body.as_str()), (204, ""));
     let several = "a container name must be specified for pod two, choose one of: [a b]";
     log("two").await.is_status(400, "BadRequest", several);
-    client
-        .get("/api/v1/namespaces/default/pods/web/log?container=x")
-        .await
-        .is_status(400, "BadRequest", "container x is not valid for pod web");
+    client.get("/api/v1/namespaces/default/pods/web/log?container=x").await.is_status(
+        400,
+        "BadRequest",
+        "container x is not valid for pod web",
+    );
     // A kubelet whose certificate nobody has signed.
     let stranger = pintle_kubelet_testing::Kubelet::start(pintle_kubelet_testing::Options::default()).await;
     stranger.log("unverified");

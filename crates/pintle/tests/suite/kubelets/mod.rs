@@ -82,7 +82,8 @@ impl Cluster {
         let pod = json!({"metadata": {"name": name, "labels": {"app": name}},
             "spec": {"nodeName": "n", "containers": containers}});
         self.send(Method::POST, pods, JSON, &pod).await;
-        let status = json!({"status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}});
+        let status =
+            json!({"status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}});
         self.send(Method::PATCH, &format!("{pods}/{name}/status"), MERGE, &status).await;
     }
 }

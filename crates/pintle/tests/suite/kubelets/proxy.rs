@@ -19,7 +19,10 @@ async fn target() -> HttpsServer {
             headers: vec![("content-type", "text/html".into())],
             ..Reply::text(200, r#"<a href="/x">x</a><a href='y'>y</a>"#)
         },
-        _ => Reply::text(200, &format!("{} {} {}", seen.method, seen.path, String::from_utf8_lossy(&seen.body))),
+        _ => Reply::text(
+            200,
+            &format!("{} {} {}", seen.method, seen.path, String::from_utf8_lossy(&seen.body)),
+        ),
     })
     .await
 }
@@ -83,7 +86,11 @@ async fn a_service_leads_to_a_pod_behind_it_and_nowhere_else() {
     for id in ["https:s:tls", "https:s:443"] {
         assert_eq!(ask(id).await.body, "GET /x ", "{id}");
     }
-    ask("https:s:444").await.is_status(503, "ServiceUnavailable", "no service port 444 found for service \"s\"");
+    ask("https:s:444").await.is_status(
+        503,
+        "ServiceUnavailable",
+        "no service port 444 found for service \"s\"",
+    );
     // Plain HTTP to a port that speaks TLS.
     let refused = ask("s:tls").await;
     assert_eq!(refused.code, 503, "{}", refused.body);

@@ -25,7 +25,8 @@ fn all(cluster: &Cluster) -> Vec<(String, Kubectl)> {
     let mut all = Vec::new();
     for path in programs() {
         for websocket in ["true", "false"] {
-            let kubectl = cluster.kubectl.clone().program(&path).with("KUBECTL_REMOTE_COMMAND_WEBSOCKETS", websocket);
+            let kubectl =
+                cluster.kubectl.clone().program(&path).with("KUBECTL_REMOTE_COMMAND_WEBSOCKETS", websocket);
             all.push((format!("{} {websocket}", path.display()), kubectl));
         }
     }
@@ -47,7 +48,10 @@ async fn commands_have_their_streams_and_exit_codes() {
         assert!(missing.stderr.contains("error executing command in container"), "{who}: {}", missing.stderr);
     }
     let metrics = cluster.server.admin().get("/metrics").await.body;
-    assert!(metrics.contains(r#"apiserver_stream_translator_requests_total{code="200"}"#), "WebSocket was used");
+    assert!(
+        metrics.contains(r#"apiserver_stream_translator_requests_total{code="200"}"#),
+        "WebSocket was used"
+    );
     eventually("the end of all streams", async || cluster.kubelet.streaming() == 0).await;
 }
 
@@ -56,7 +60,12 @@ async fn what_is_attached_to_reads_and_answers() {
     let cluster = Cluster::start(&[]).await;
     for (who, kubectl) in all(&cluster) {
         let ran = kubectl.run(&["attach", "-i", "web"], "hello\nworld\n").await;
-        assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "got hello\ngot world\n"), "{who}: {}", ran.stderr);
+        assert_eq!(
+            (ran.code, ran.stdout.as_str()),
+            (Some(0), "got hello\ngot world\n"),
+            "{who}: {}",
+            ran.stderr
+        );
     }
 }
 
@@ -65,7 +74,8 @@ async fn files_are_copied_both_ways() {
     let cluster = Cluster::start(&[]).await;
     let dir = cluster.server.dir().join("files");
     std::fs::create_dir_all(dir.join("far")).expect("a folder");
-    let bytes: Vec<u8> = (0..3_000_000_u32).flat_map(|n| n.wrapping_mul(2_654_435_761).to_le_bytes()).collect();
+    let bytes: Vec<u8> =
+        (0..3_000_000_u32).flat_map(|n| n.wrapping_mul(2_654_435_761).to_le_bytes()).collect();
     let (near, far, back) = (dir.join("near"), dir.join("far/near"), dir.join("back"));
     std::fs::write(&near, &bytes).expect("a file");
     for (who, kubectl) in all(&cluster) {
