@@ -528,3 +528,7 @@ async fn read(from: &mut ReadHalf<BoxedStream>, arrived: &mut BytesMut) -> bool 
     });
     matches!(read.await, Ok(1..))
 }
+
+#[cfg(test)]
+#[path = "remote_command_tests.rs"]
+mod tests;

@@ -8,7 +8,7 @@ use crate::Shared;
 use crate::address::{Named, host_and_port};
 use crate::pods::url;
 
-/// Returns the URL of an endpoint. Only addresses that are those of pods count, since whoever writes endpoints could name any.
+/// Returns the URL of an endpoint. Only addresses that are those of pods count, since a writer of endpoints could name any.
 pub(crate) async fn location(shared: &Shared, context: &Context, id: &str) -> Result<Url, Box<Status>> {
     let Some(Named { scheme, name, port }) = Named::parse(id) else {
         let message = format!("invalid service request {}", pintle_meta::quote(id));

@@ -401,6 +401,28 @@ async fn a_large_body_waits_for_its_reader() {
 }
 
 #[tokio::test]
+async fn responses_that_are_not_read_hold_up_no_other() {
+    let server = StreamServer::start(true, async |request: Request<Incoming>| {
+        if request.uri().path() == "/short" {
+            return respond(StatusCode::OK, empty());
+        }
+        let frames = tokio_stream::iter((0..).map(|_| Ok(Frame::data(Bytes::from(vec![b'x'; 64 << 10])))));
+        respond(StatusCode::OK, StreamBody::new(frames).boxed_unsync())
+    })
+    .await;
+    let client = server.client();
+    let limits = || StreamLimits { header: Duration::from_secs(5), ..StreamLimits::default() };
+    let mut unread = Vec::new();
+    for _ in 0..50 {
+        let endless = server.url("/endless");
+        unread.push(response(&client, Method::GET, &endless, RequestBody::empty(), limits()).await);
+    }
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    let short = response(&client, Method::GET, &server.url("/short"), RequestBody::empty(), limits()).await;
+    assert_eq!((short.status(), server.connections.load(Ordering::SeqCst)), (StatusCode::OK, 1));
+}
+
+#[tokio::test]
 async fn dropping_a_response_ends_the_request_body() {
     for http2 in [true, false] {
         let (seen, mut upload) = mpsc::channel(1);

@@ -18,7 +18,7 @@ use pintle_outbound::proxy::{self, Proxied};
 
 use crate::lifecycle::Signal;
 use crate::request::Connection;
-use crate::{Body, Request, Response};
+use crate::{Body, Request, Response, respond};
 
 /// The client of a request that is passed on.
 pub struct Client {
@@ -74,15 +74,16 @@ impl Client {
     where
         R: Future<Output = ()> + Send + 'static,
     {
-        if let Some(upgrade) = self.upgrade {
-            self.connection.continue_with(Box::pin(async move {
-                let Ok(client) = upgrade.await else { return };
-                tokio::select! {
-                    () = serve(Box::new(TokioIo::new(client))) => {}
-                    () = stop.wait() => {}
-                }
-            }));
-        }
+        let Some(upgrade) = self.upgrade else {
+            return respond::status(&Status::bad_request(proxy::Error::UpgradeRequired.to_string()));
+        };
+        self.connection.continue_with(Box::pin(async move {
+            let Ok(client) = upgrade.await else { return };
+            tokio::select! {
+                () = serve(Box::new(TokioIo::new(client))) => {}
+                () = stop.wait() => {}
+            }
+        }));
         head.map(|()| Body::empty())
     }
 }

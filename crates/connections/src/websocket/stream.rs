@@ -111,7 +111,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for MessageStream<S> {
                     let mut chunk = ReadBuf::uninit(&mut space);
                     let read = Pin::new(&mut this.stream).poll_read(context, &mut chunk);
                     if read.is_pending() && !this.control.is_empty() {
-                        // Nobody else sends them while nothing is to be written.
+                        // Writing would send them, but there may be nothing to write.
                         ready!(this.poll_heads(context))?;
                         ready!(Pin::new(&mut this.stream).poll_flush(context))?;
                     }
