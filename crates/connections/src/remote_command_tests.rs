@@ -18,7 +18,8 @@ fn the_status_of_a_command_is_read_as_in_the_reference() {
     let exit = |details: &str| {
         read(&format!(r#"{{"status":"Failure","reason":"NonZeroExitCode","message":"m"{details}}}"#))
     };
-    let causes = |code: &str| format!(r#","details":{{"causes":[{{"reason":"ExitCode","message":"{code}"}}]}}"#);
+    let causes =
+        |code: &str| format!(r#","details":{{"causes":[{{"reason":"ExitCode","message":"{code}"}}]}}"#);
     let failed = |why: &str| Outcome::Failed(why.to_owned());
     assert_eq!(read(""), Outcome::Success);
     assert_eq!(read(r#"{"status":"Success"}"#), Outcome::Success);
@@ -35,7 +36,10 @@ fn the_status_of_a_command_is_read_as_in_the_reference() {
     let status: serde_json::Value = serde_json::from_str(&Outcome::Exited(3).status()).unwrap();
     assert_eq!(status["details"]["causes"][0]["message"], "3");
     let status: serde_json::Value = serde_json::from_str(&failed("x").status()).unwrap();
-    assert_eq!((status["code"].as_u64(), &status["message"]), (Some(500), &"Internal error occurred: x".into()));
+    assert_eq!(
+        (status["code"].as_u64(), &status["message"]),
+        (Some(500), &"Internal error occurred: x".into())
+    );
 }
 
 const ALL: Options = Options { stdin: true, stdout: true, stderr: true, tty: false };

@@ -113,6 +113,9 @@ fn parse(mut plain: &[u8]) -> Result<Headers, Error> {
         plain = rest;
         String::from_utf8(bytes.to_vec()).map_err(|_| Error::Headers)
     };
-    let headers = (0..count).map(|_| Ok((text()?, text()?))).collect();
-    headers
+    let mut headers = Vec::with_capacity(count);
+    for _ in 0..count {
+        headers.push((text()?, text()?));
+    }
+    Ok(headers)
 }
