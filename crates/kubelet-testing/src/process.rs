@@ -66,7 +66,7 @@ pub(crate) async fn serve(stream: Upgraded, what: &str, query: &Query) {
         Ok(child) => child,
         Err(why) => {
             let _ = sender.data(error, true, status(Err(why)).as_bytes()).await;
-            return;
+            return sender.close().await;
         }
     };
     let (mut stdin, out, err) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
@@ -114,6 +114,7 @@ pub(crate) async fn serve(stream: Upgraded, what: &str, query: &Query) {
         let _ = sender.data(stream, true, b"").await;
     }
     let _ = sender.data(error, true, status(ended).as_bytes()).await;
+    sender.close().await;
 }
 
 fn take(streams: &mut Vec<Stream>, kind: &str) -> Option<mpsc::Receiver<bytes::Bytes>> {

@@ -22,6 +22,15 @@ impl Sender {
         self.send(&out).await
     }
 
+    /// Closes the connection, and with it all streams.
+    pub(crate) async fn close(&self) {
+        let mut out = BytesMut::new();
+        encode::go_away(&mut out, 0, 0);
+        let mut stream = self.0.lock().await;
+        let _ = stream.write_all(&out).await;
+        let _ = stream.shutdown().await;
+    }
+
     async fn send(&self, bytes: &[u8]) -> std::io::Result<()> {
         let mut stream = self.0.lock().await;
         stream.write_all(bytes).await?;

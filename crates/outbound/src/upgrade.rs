@@ -86,10 +86,11 @@ pub(crate) async fn tunnel(
                 return Poll::Ready(*end);
             }
         }
-        match ended.iter().filter(|end| end.is_ready()).count() {
-            2 => return Poll::Ready(TunnelEnd::Closed),
-            1 => idle.shorten(LINGER),
-            _ => {}
+        if ended.iter().all(Poll::is_ready) {
+            return Poll::Ready(TunnelEnd::Closed);
+        }
+        if up.at_end || down.at_end {
+            idle.shorten(LINGER);
         }
         if up.copied + down.copied > before {
             idle.restart();
@@ -107,8 +108,10 @@ struct Direction {
     /// The number of kept bytes that were written.
     written: usize,
     needs_flush: bool,
-    /// No more will be read: the end is passed on.
+    /// No more will be read: what was read is written, and then the end is passed on.
     at_end: bool,
+    /// How the reading side disappeared, if it did.
+    lost: Option<io::ErrorKind>,
     is_over: bool,
     pace: Pace,
     pause: Option<Pin<Box<Sleep>>>,
@@ -123,6 +126,7 @@ impl Direction {
             written: 0,
             needs_flush: false,
             at_end: false,
+            lost: None,
             is_over: false,
             pace: Pace::new(limits.rate),
             pause: None,
@@ -149,7 +153,7 @@ impl Direction {
             if self.at_end {
                 let ended = ready!(Pin::new(&mut *to).poll_shutdown(context)).map_err(lost);
                 self.is_over = true;
-                return Poll::Ready(ended);
+                return Poll::Ready(self.lost.map_or(ended, |kind| Err(TunnelEnd::Lost(kind))));
             }
             if let Some(pause) = &mut self.pause {
                 ready!(pause.as_mut().poll(context));
@@ -179,7 +183,10 @@ impl Direction {
         let lost = |error: io::Error| TunnelEnd::Lost(error.kind());
         let mut space = [const { MaybeUninit::uninit() }; CHUNK];
         let mut buffer = ReadBuf::uninit(&mut space);
-        ready!(Pin::new(from).poll_read(context, &mut buffer)).map_err(lost)?;
+        if let Err(error) = ready!(Pin::new(from).poll_read(context, &mut buffer)) {
+            (self.at_end, self.lost) = (true, Some(error.kind()));
+            return Poll::Ready(Ok(()));
+        }
         let chunk = buffer.filled();
         self.at_end = chunk.is_empty();
         self.left = self.left.checked_sub(chunk.len() as u64).ok_or(TunnelEnd::TooLarge)?;

@@ -47,6 +47,9 @@ async fn ports_are_forwarded() {
     let mut port = forwarder.take_stream(80).expect("the port");
     port.write_all(b"ping").await.expect("room");
     let mut four = [0; 4];
-    port.read_exact(&mut four).await.expect("bytes");
+    let read = port.read_exact(&mut four).await;
+    drop(port);
+    let ended = forwarder.join().await;
+    assert!(read.is_ok(), "{read:?} {ended:?}");
     assert_eq!(&four, b"pong");
 }
