@@ -120,7 +120,7 @@ async fn read_ahead(client: &mut ReadHalf<BoxedStream>, arrived: &mut BytesMut) 
             return;
         }
     }
-    std::future::pending().await
+    std::future::pending::<()>().await;
 }
 
 struct Kubelet {
