@@ -44,6 +44,7 @@ const LAYERS: &[(&str, &str)] = &[
     ("resources", "auth cache cel codec definitions patch registry schema"),
     ("server", "admission auth cache codec discovery openapi outbound patch registry schema storage"),
     ("connections", "outbound registry resources server spdy"),
+    ("kubelet-testing", "outbound spdy"),
     (
         "extensions",
         "admission cache codec controllers definitions discovery outbound patch registry resources schema server storage",

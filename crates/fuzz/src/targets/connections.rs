@@ -17,8 +17,8 @@ pub(super) const TARGETS: &[Target] =
             seeds: || {
                 [
                     &b"\x80\x03\x00\x01\x00\x00\x00\x0c\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x78\x20"[..],
-                    &b"\x00\x00\x00\x01\x01\x00\x00\x05hello\x80\x03\x00\x06\x00\x00\x00\x04\x00\x00\x00\x02",
-                    &b"\x80\x03\x00\x03\x00\x00\x00\x08\x00\x00\x00\x01\x00\x00\x00\x05",
+                    b"\x00\x00\x00\x01\x01\x00\x00\x05hello\x80\x03\x00\x06\x00\x00\x00\x04\x00\x00\x00\x02",
+                    b"\x80\x03\x00\x03\x00\x00\x00\x08\x00\x00\x00\x01\x00\x00\x00\x05",
                 ]
                 .map(<[u8]>::to_vec)
                 .to_vec()
@@ -31,8 +31,8 @@ pub(super) const TARGETS: &[Target] =
             seeds: || {
                 [
                     &b"\x82\x85\x01\x02\x03\x04\x01helo"[..],
-                    &b"\x02\x81\x01\x02\x03\x04\x00\x89\x80\x00\x00\x00\x00\x80\x80\x00\x00\x00\x00",
-                    &b"\x88\x82\x00\x00\x00\x00\x03\xe8",
+                    b"\x02\x81\x01\x02\x03\x04\x00\x89\x80\x00\x00\x00\x00\x80\x80\x00\x00\x00\x00",
+                    b"\x88\x82\x00\x00\x00\x00\x03\xe8",
                 ]
                 .map(<[u8]>::to_vec)
                 .to_vec()
@@ -45,8 +45,8 @@ pub(super) const TARGETS: &[Target] =
             seeds: || {
                 [
             &b"connection: keep-alive, x-remote-user\nx-remote-user: a\nupgrade: websocket"[..],
-            &b"connection: Upgrade\nupgrade: SPDY/3.1\nte: trailers\ntransfer-encoding: chunked",
-            &b"sec-websocket-protocol: v5.channel.k8s.io, a\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==",
+            b"connection: Upgrade\nupgrade: SPDY/3.1\nte: trailers\ntransfer-encoding: chunked",
+            b"sec-websocket-protocol: v5.channel.k8s.io, a\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==",
         ].map(<[u8]>::to_vec).to_vec()
             },
             tokens: &["connection: ", "upgrade: ", ", ", "\n", "te: trailers", "transfer-encoding: chunked"],
