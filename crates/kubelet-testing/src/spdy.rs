@@ -67,10 +67,13 @@ async fn read(mut from: ReadHalf<Upgraded>, sender: Sender, opened: mpsc::Sender
     loop {
         let frame = match decoder.decode(&mut arrived) {
             Ok(Some(frame)) => frame,
-            Ok(None) => match from.read_buf(&mut arrived).await {
-                Ok(1..) => continue,
-                _ => return,
-            },
+            Ok(None) => {
+                arrived.reserve(32 << 10);
+                match from.read_buf(&mut arrived).await {
+                    Ok(1..) => continue,
+                    _ => return,
+                }
+            }
             Err(_) => return,
         };
         match frame {
