@@ -173,7 +173,8 @@ impl Client {
         limits: StreamLimits,
     ) -> Result<Streamed, Error> {
         let header_limit = limits.header;
-        let exchange = self.start_stream(&method, url, headers, body, limits);
+        // On the heap, and only until the header is there: callers keep their futures for as long as streams last.
+        let exchange = Box::pin(self.start_stream(&method, url, headers, body, limits));
         let result = tokio::time::timeout(header_limit, exchange).await;
         result.unwrap_or(Err(Failure::Timeout)).map_err(|failure| failure.at(&method, url))
     }
