@@ -22,6 +22,7 @@ const LAYERS: &[(&str, &str)] = &[
     ("logging", ""),
     ("published", ""),
     ("schema", ""),
+    ("spdy", ""),
     ("storage", ""),
     ("cache", "storage"),
     ("codec", "schema"),
@@ -41,15 +42,17 @@ const LAYERS: &[(&str, &str)] = &[
     ("controllers", "auth cache codec quota registry storage"),
     ("documentation", "openapi schema"),
     ("resources", "auth cache cel codec definitions patch registry schema"),
-    ("server", "admission auth cache codec discovery openapi patch registry schema storage"),
+    ("server", "admission auth cache codec discovery openapi outbound patch registry schema storage"),
+    ("connections", "outbound registry resources server spdy"),
+    ("kubelet-testing", "outbound spdy"),
     (
         "extensions",
         "admission cache codec controllers definitions discovery outbound patch registry resources schema server storage",
     ),
     (
         "control-plane",
-        "admission auth cache cel codec controllers discovery documentation extensions outbound quota registry resources \
-         schema server storage",
+        "admission auth cache cel codec connections controllers discovery documentation extensions outbound quota \
+         registry resources schema server storage",
     ),
 ];
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,11 +13,13 @@ use pintle_auth::authorizer::AlwaysAllow;
 use pintle_auth::{Authenticator, Authorizer, TokenAuthenticator};
 use pintle_cache::Pool;
 use pintle_codec::negotiate::Encoding;
+use pintle_connections::KubeletConfig;
 use pintle_controllers::manager::Selection;
 use pintle_controllers::{CertificateSigners, LegacyTokenCleaner, Trust};
 use pintle_features::Features;
 use pintle_metrics::Registry;
 use pintle_outbound::egress::Selector;
+use pintle_outbound::hosts::Hosts;
 use pintle_regex::Regex;
 use pintle_registry::StorePolicy;
 use pintle_resources::component_status::Component;
@@ -183,6 +186,12 @@ pub struct NetworkConfig {
     pub endpoint_routing: bool,
     /// The proxies of connections that leave this server.
     pub egress: Option<Selector>,
+    /// How kubelets are reached.
+    pub kubelets: KubeletConfig,
+    /// Bytes per second of a connection to a node, pod or service, in each direction.
+    pub connection_rate: Option<NonZeroU64>,
+    /// The lookup of nodes' host names.
+    pub hosts: Hosts,
 }
 
 /// The controllers that kube-controller-manager runs for every cluster, and that can run in this process.
@@ -336,6 +345,9 @@ impl Default for NetworkConfig {
             keeps_endpoints: true,
             endpoint_routing: false,
             egress: None,
+            kubelets: KubeletConfig::default(),
+            connection_rate: None,
+            hosts: Hosts::system(),
         }
     }
 }

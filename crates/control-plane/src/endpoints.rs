@@ -4,13 +4,14 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use pintle_admission::{Chain, ObjectConversion, ServedVersions};
+use pintle_connections::Connections;
 use pintle_features::Feature;
 use pintle_meta::gvk::GroupVersionResource;
 use pintle_registry::{Client, Guard, Served, Store, Subresource};
 use pintle_resources::reviews::{AccessReview, Kind, RulesReview, SelfReview, TokenReview};
 use pintle_resources::served::Version;
 use pintle_resources::strategy;
-use pintle_resources::subresources::{Binding, Eviction, Log, Scale, TokenRequest};
+use pintle_resources::subresources::{Binding, Eviction, Scale, TokenRequest};
 use pintle_schema::{GroupVersion, Resource, Resources};
 use pintle_server::rest::{Endpoint, EndpointConfig, Implementation};
 
@@ -24,6 +25,7 @@ use crate::{api_groups, own_writes};
 
 /// Makes the endpoints of built-in resources.
 pub(crate) struct Endpoints<'a> {
+    pub(crate) connections: &'a Connections,
     pub(crate) resources: &'a Arc<Resources>,
     /// By the path of the keys.
     pub(crate) kinds: &'a HashMap<&'static str, StoredKind>,
@@ -127,9 +129,10 @@ impl Endpoints<'_> {
             ("bindings", _) | (_, Some("binding")) => {
                 (plain(), Implementation::Subresource(Arc::new(Binding::new(&kind.store, settings))))
             }
-            ("pods", Some("log")) => {
-                (plain(), Implementation::Subresource(Arc::new(Log::new(kind.store.clone(), settings))))
-            }
+            ("pods", Some("log")) => match self.connections.connector(resource.name, "log") {
+                Some(connector) => (plain(), Implementation::Stream(connector)),
+                None => (plain(), Implementation::Missing),
+            },
             (_, Some("eviction")) => match self.eviction(kind) {
                 Some(eviction) => {
                     let served = Version::new(resource, None)
@@ -143,12 +146,13 @@ impl Endpoints<'_> {
                 Some(request) => (plain(), Implementation::Subresource(Arc::new(request))),
                 None => (plain(), Implementation::Missing),
             },
-            ("pods", Some("attach" | "exec" | "portforward")) => {
-                let requires_create = features.enabled(Feature::AuthorizePodWebsocketUpgradeCreatePermission);
-                (plain(), Implementation::Connection { requires_create })
-            }
-            ("nodes" | "pods" | "services", Some("proxy")) => {
-                (plain(), Implementation::Connection { requires_create: false })
+            (name, Some(subresource @ ("attach" | "exec" | "portforward" | "proxy"))) => {
+                let requires_create = subresource != "proxy"
+                    && features.enabled(Feature::AuthorizePodWebsocketUpgradeCreatePermission);
+                match self.connections.connector(name, subresource) {
+                    Some(connector) => (plain(), Implementation::Connection { connector, requires_create }),
+                    None => (plain(), Implementation::Missing),
+                }
             }
             (_, Some("scale")) => {
                 let api_version = match version.group {

@@ -46,4 +46,5 @@ pub use self::error::Error;
 pub use self::identity::server_id;
 pub use self::service_account_tokens::{DEFAULT_ISSUER, ServiceAccountConfig};
 pub use self::version::kubernetes as kubernetes_version;
+pub use pintle_connections::KubeletConfig;
 pub use pintle_controllers::manager::Selection as ControllerSelection;

@@ -1,5 +1,6 @@
 //! The resources of the control plane, served: endpoints of built-in resources, definitions of custom ones, and admission.
 
+use std::num::NonZeroU64;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -13,6 +14,9 @@ use pintle_auth::Authorizer;
 use pintle_auth::authorizer::rbac::Escalation;
 use pintle_cache::Pool;
 use pintle_codec::negotiate::Encoding;
+use pintle_connections::{
+    Config as ConnectionsConfig, Connections, KubeletConfig, Stores as ConnectionStores,
+};
 use pintle_controllers::{
     Controller, DefaultServiceAccounts, Runtime, ServiceRepair, SystemNamespaces, ValidatingPolicyStatus,
 };
@@ -23,7 +27,8 @@ use pintle_features::{Feature, Features};
 use pintle_meta::gvk::GroupVersionResource;
 use pintle_meta::shards::ShardParser;
 use pintle_metrics::Registry;
-use pintle_outbound::egress::Selector;
+use pintle_outbound::StreamLimits;
+use pintle_outbound::egress::{Network, Selector};
 use pintle_outbound::hosts::Hosts;
 use pintle_outbound::services::Resolver;
 use pintle_registry::{Client, Computed, Record, Store, StoredCount};
@@ -81,6 +86,10 @@ pub(crate) struct ResourcesConfig {
     pub(crate) services: Arc<dyn Resolver>,
     /// The proxies on the way to webhooks.
     pub(crate) egress: Option<Selector>,
+    /// How nodes, pods and services are reached.
+    pub(crate) kubelets: KubeletConfig,
+    pub(crate) connection_rate: Option<NonZeroU64>,
+    pub(crate) hosts: Hosts,
     pub(crate) metrics: Metrics,
     pub(crate) registry: Registry,
     pub(crate) spawner: Spawner,
@@ -112,7 +121,9 @@ impl ServedResources {
         let kinds = ServedKinds::new(served, &definitions);
         let params = PolicyParams::new(stores, served, &definitions);
         let admission = admission(stores, &config, kinds, params)?;
+        let connections = connections(stores, &config)?;
         let endpoints = Endpoints {
+            connections: &connections,
             resources: &stores.resources,
             kinds: &stores.kinds,
             admission: &admission,
@@ -333,6 +344,29 @@ fn admission(
     let chain = chain.with_observer(Arc::new(metrics));
     late.set(&chain);
     Ok(chain)
+}
+
+/// Returns the connectors to nodes, pods and services.
+fn connections(stores: &Stores, config: &ResourcesConfig) -> Result<Connections, Error> {
+    // A target may take its time to answer: a log that is followed begins with its first line.
+    let idle = StreamLimits::default().idle;
+    Connections::new(ConnectionsConfig {
+        stores: ConnectionStores {
+            nodes: stores.require_store("minions")?,
+            pods: stores.require_store("pods")?,
+            services: stores.require_store("services/specs")?,
+            endpoints: stores.require_store("services/endpoints")?,
+        },
+        kubelets: config.kubelets.clone(),
+        egress: config.egress.as_ref().and_then(|egress| egress.lookup(Network::Cluster)),
+        hosts: config.hosts.clone(),
+        limits: StreamLimits { header: idle, rate: config.connection_rate, ..StreamLimits::default() },
+        features: config.features,
+        metrics: pintle_connections::Metrics::new(&config.registry).map_err(Error::part)?,
+        clock: config.settings.clock.clone(),
+        random: config.settings.random.clone(),
+    })
+    .map_err(Error::part)
 }
 
 /// Returns how static manifests are read, if the program reads files.

@@ -138,7 +138,7 @@ mod tests {
             "      --version version[=true]   Print the version",
             "  -h, --help                     Print this text.\n",
             " Where all keys in the store begin. (default \"/registry\")\n",
-            " (default [Hostname,InternalDNS,InternalIP,ExternalDNS,ExternalIP]) (no effect yet)\n",
+            " (default [Hostname,InternalDNS,InternalIP,ExternalDNS,ExternalIP])\n",
             " Serve the log directory under /logs. (no effect yet) (DEPRECATED: Log handler functionality is deprecated)\n",
         ] {
             assert!(help.contains(line), "{line}\n{help}");

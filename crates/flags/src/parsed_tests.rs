@@ -56,16 +56,16 @@ fn flags_without_effect_are_warned_about_once_when_they_differ_from_the_default(
         "--audit-log-maxage=1",
         "--audit-log-maxage=2",
         "--event-ttl=60m",
-        "--kubelet-timeout=5s",
+        "--max-requests-inflight=400",
         "--secure-port=7443",
-        "--kubelet-port=8080",
+        "--tracing-config-file=/t",
         "--feature-gates=NativeHistograms=true",
     ]);
     assert_eq!(
         flags.warnings(),
         [
             "--audit-log-maxage has no effect in this version of Pintle",
-            "--kubelet-port has no effect in this version of Pintle",
+            "--tracing-config-file has no effect in this version of Pintle",
             "feature gate NativeHistograms=true has no effect in this version of Pintle",
         ]
     );

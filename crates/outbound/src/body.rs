@@ -6,6 +6,7 @@
 use std::pin::Pin;
 use std::sync::{Arc, Weak};
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
@@ -111,6 +112,7 @@ pub(crate) struct Exchange {
 pub(crate) struct Reusable {
     pub(crate) pool: Weak<Pool>,
     pub(crate) address: Address,
+    pub(crate) https: bool,
     pub(crate) sender: http1::SendRequest<RequestBody>,
 }
 
@@ -118,9 +120,10 @@ impl Reusable {
     pub(crate) fn new(
         pool: &Arc<Pool>,
         address: &Address,
+        https: bool,
         sender: http1::SendRequest<RequestBody>,
     ) -> Reusable {
-        Reusable { pool: Arc::downgrade(pool), address: address.clone(), sender }
+        Reusable { pool: Arc::downgrade(pool), address: address.clone(), https, sender }
     }
 }
 
@@ -133,12 +136,18 @@ impl ResponseBody {
         body
     }
 
+    /// Limits the rest of the body to a time and a size.
+    pub(crate) fn within(mut self, time: Duration, size: u64) -> ResponseBody {
+        self.limiter.restrict(time, size);
+        self
+    }
+
     /// Returns the connection to its pool.
     fn release(&mut self) {
-        if let Some(Reusable { pool, address, sender }) = self.exchange.connection.take()
+        if let Some(Reusable { pool, address, https, sender }) = self.exchange.connection.take()
             && let Some(pool) = pool.upgrade()
         {
-            pool.release(&address, sender);
+            pool.release(&address, https, sender);
         }
     }
 }
@@ -152,6 +161,9 @@ impl Body for ResponseBody {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Failure>>> {
         let this = &mut *self;
+        if let Poll::Ready(failure) = this.limiter.poll_end(context) {
+            return Poll::Ready(Some(Err(failure)));
+        }
         ready!(this.limiter.poll_ready(context));
         match Pin::new(&mut this.inner).poll_frame(context) {
             Poll::Pending => this.limiter.poll_idle(context).map(|failure| Some(Err(failure))),

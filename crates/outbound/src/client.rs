@@ -1,4 +1,4 @@
-//! Clients of one origin each: requests whose responses are read whole, and requests that stream both ways.
+//! Clients: requests whose responses are read whole, and requests that stream both ways.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -86,9 +86,10 @@ pub enum Streamed {
     Upgraded(Upgraded),
 }
 
-/// A client of one origin. Cheap to call from many tasks at once.
+/// A client of one origin, or of servers anywhere that are spoken to in the same way. Cheap to call from many tasks at once.
 pub struct Client {
-    origin: Url,
+    /// `None`: of any.
+    origin: Option<Url>,
     options: ClientOptions,
     dialer: Dialer,
     pool: Arc<Pool>,
@@ -98,12 +99,21 @@ pub struct Client {
 impl Client {
     /// The path of `origin` means nothing here; requests bring their own.
     pub fn new(origin: &Url, options: ClientOptions) -> Result<Client, SetupError> {
+        Client::of(Some(origin.clone()), options)
+    }
+
+    /// Returns a client whose URLs may be of any origin: each gets the client's certificate and credentials.
+    pub fn of_any(options: ClientOptions) -> Result<Client, SetupError> {
+        Client::of(None, options)
+    }
+
+    fn of(origin: Option<Url>, options: ClientOptions) -> Result<Client, SetupError> {
         let (egress, hosts) = (options.egress.clone(), options.hosts.clone());
         let dialer = Dialer { tls: Tls::new(options.tls.clone())?, egress, hosts };
         let credentials = Credentials::new(options.authorization.clone(), options.clock.clone());
         // Credentials that cannot be used are an error now, and not of the first request.
         credentials.header()?;
-        Ok(Client { origin: origin.clone(), options, dialer, pool: Arc::default(), credentials })
+        Ok(Client { origin, options, dialer, pool: Arc::default(), credentials })
     }
 
     pub fn timeout(&self) -> Duration {
@@ -152,7 +162,8 @@ impl Client {
     ///
     /// Headers of connections are handled here ([`headers::forward`]), also in the response. A request with
     /// `Connection: Upgrade` gets a connection of its own. Redirects are returned, never followed. A request whose body may have
-    /// been sent is not repeated.
+    /// been sent is not repeated. A `Host` header stays what it is; only a request without one gets that of the URL. A
+    /// request without `User-Agent` is sent without.
     pub async fn stream(
         &self,
         method: Method,
@@ -162,7 +173,8 @@ impl Client {
         limits: StreamLimits,
     ) -> Result<Streamed, Error> {
         let header_limit = limits.header;
-        let exchange = self.start_stream(&method, url, headers, body, limits);
+        // On the heap, and only until the header is there: callers keep their futures for as long as streams last.
+        let exchange = Box::pin(self.start_stream(&method, url, headers, body, limits));
         let result = tokio::time::timeout(header_limit, exchange).await;
         result.unwrap_or(Err(Failure::Timeout)).map_err(|failure| failure.at(&method, url))
     }
@@ -175,19 +187,23 @@ impl Client {
         body: RequestBody,
         limits: StreamLimits,
     ) -> Result<Streamed, Failure> {
-        if !url.same_origin(&self.origin) {
+        if !self.is_own(url) {
             return Err(Failure::Protocol("the URL is not of the client's origin".into()));
         }
         let protocol = headers::forward(&mut headers);
         let versions = if protocol.is_some() { Versions::Http1 } else { Versions::Negotiated };
         let address = self.address(url, true).await?;
         let (request_alive, abandoned) = oneshot::channel();
-        let request = self.request(method, url, &headers, true)?;
+        let request = self.request(method, url, headers, true)?;
         let request = request
             .body(body.limited(&limits, abandoned))
             .map_err(|error| Failure::Protocol(error.to_string()))?;
-        let (response, connection) =
+        let (response, mut connection) =
             round_trip(&self.pool, &self.dialer, &address, url, versions, request).await?;
+        if protocol.is_some() {
+            // Whatever follows a refused upgrade on that connection, no other request shall see it.
+            connection = None;
+        }
         if response.status() == StatusCode::SWITCHING_PROTOCOLS {
             return upgraded(response, protocol.as_ref(), limits).await.map(Streamed::Upgraded);
         }
@@ -207,8 +223,11 @@ impl Client {
     ) -> Result<Answer, Failure> {
         let mut url = url.clone();
         for _ in 0..=MOST_REDIRECTS {
-            let is_own = url.same_origin(&self.origin);
-            let request = self.request(method, &url, &headers, is_own)?;
+            let is_own = self.is_own(&url);
+            let mut named = headers.clone();
+            let name = || self.options.user_agent.clone().unwrap_or(OWN_NAME);
+            named.entry(USER_AGENT).or_insert_with(name);
+            let request = self.request(method, &url, named, is_own)?;
             let request = request
                 .body(RequestBody::whole(body.clone()))
                 .map_err(|error| Failure::Protocol(error.to_string()))?;
@@ -246,24 +265,27 @@ impl Client {
         }
     }
 
-    /// Returns a request with the client's name and, to its own origin, its credentials.
+    fn is_own(&self, url: &Url) -> bool {
+        self.origin.as_ref().is_none_or(|origin| url.same_origin(origin))
+    }
+
+    /// Returns a request with, to the client's own origin, its credentials.
     fn request(
         &self,
         method: &Method,
         url: &Url,
-        headers: &HeaderMap,
+        mut headers: HeaderMap,
         is_own: bool,
     ) -> Result<http::request::Builder, Failure> {
+        if is_own
+            && let Some(value) =
+                self.credentials.header().map_err(|error| Failure::Setup(error.to_string()))?
+        {
+            headers.insert(http::header::AUTHORIZATION, value);
+        }
         let mut request = http::Request::builder().method(method.clone());
         if let Some(all) = request.headers_mut() {
-            *all = headers.clone();
-            all.entry(USER_AGENT).or_insert_with(|| self.options.user_agent.clone().unwrap_or(OWN_NAME));
-            if is_own
-                && let Some(value) =
-                    self.credentials.header().map_err(|error| Failure::Setup(error.to_string()))?
-            {
-                all.insert(http::header::AUTHORIZATION, value);
-            }
+            *all = headers;
         }
         Ok(request.uri(url.uri()?))
     }

@@ -1,5 +1,6 @@
 //! Opening connections: name lookup, TCP or a proxy, TLS, and the version of HTTP.
 
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -24,6 +25,11 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 pub(crate) const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 /// Size limit of a response's header, in bytes. hyper limits the number of header fields as well.
 const LARGEST_HEADER: usize = 64 << 10;
+
+/// Bytes of a response that a server may send ahead of its reader.
+const STREAM_WINDOW: u32 = 256 << 10;
+/// The same, of all responses of a connection: more than they can be together.
+const CONNECTION_WINDOW: u32 = 1 << 30;
 
 /// The sending half of an open connection.
 pub(crate) enum Connection {
@@ -86,7 +92,10 @@ impl Dialer {
 /// Looks the host up once and connects to the first of its addresses that accepts. The error is that of the first address.
 pub(crate) async fn connect(to: &Address, hosts: &Hosts) -> Result<TcpStream, Failure> {
     let lookup = |reason: &str| Failure::Lookup { host: to.host.clone(), reason: reason.into() };
-    let addresses = hosts.addresses(&to.host, to.port).await.map_err(|_| lookup("no such host"))?;
+    let addresses = hosts.addresses(&to.host, to.port).await.map_err(|error| match error.kind() {
+        io::ErrorKind::PermissionDenied => Failure::NotAllowed,
+        _ => lookup("no such host"),
+    })?;
     let mut failed = None;
     for address in addresses {
         let reason = match tokio::time::timeout(CONNECT_TIMEOUT, TcpStream::connect(address)).await {
@@ -120,6 +129,9 @@ async fn http1(stream: BoxedStream) -> Result<Connection, Failure> {
 async fn http2(stream: BoxedStream) -> Result<Connection, Failure> {
     let (sender, connection) = http2::Builder::new(TokioExecutor::new())
         .timer(TokioTimer::new())
+        // A response that is not read holds up no other of its connection.
+        .initial_stream_window_size(STREAM_WINDOW)
+        .initial_connection_window_size(CONNECTION_WINDOW)
         .keep_alive_interval(Duration::from_secs(30))
         .keep_alive_timeout(Duration::from_secs(15))
         .max_header_list_size(LARGEST_HEADER as u32)

@@ -23,6 +23,9 @@ pub enum Failure {
     Unresolved(String),
     #[error("dial tcp: lookup {host}: {reason}")]
     Lookup { host: String, reason: String },
+    /// The host is one that clients must not reach through this server.
+    #[error("address not allowed")]
+    NotAllowed,
     #[error("dial tcp {address}: {reason}")]
     Dial { address: String, reason: String },
     /// A proxy could not be reached, or could not reach the other server.

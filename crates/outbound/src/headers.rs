@@ -1,19 +1,18 @@
 //! Headers that belong to one connection, and requests to turn a connection into another protocol.
 
 use http::header::{
-    CONNECTION, HeaderMap, HeaderName, HeaderValue, PROXY_AUTHENTICATE, PROXY_AUTHORIZATION, TE, TRAILER,
+    CONNECTION, HeaderMap, HeaderName, HeaderValue, PROXY_AUTHENTICATE, PROXY_AUTHORIZATION, TE,
     TRANSFER_ENCODING, UPGRADE,
 };
 
-/// Headers of a connection, whatever its `Connection` header lists.
-const HOP_BY_HOP: [HeaderName; 8] = [
+/// Headers of a connection, whatever its `Connection` header lists. `Trailer` stays, since trailers are passed on.
+const HOP_BY_HOP: [HeaderName; 7] = [
     CONNECTION,
     HeaderName::from_static("proxy-connection"),
     HeaderName::from_static("keep-alive"),
     PROXY_AUTHENTICATE,
     PROXY_AUTHORIZATION,
     TE,
-    TRAILER,
     TRANSFER_ENCODING,
 ];
 

@@ -4,7 +4,7 @@
 //! could go to an address that nothing has checked (CVE-2020-8562).
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -31,10 +31,52 @@ impl Hosts {
         Hosts(Arc::new(lookup))
     }
 
-    pub(crate) async fn addresses(&self, host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
+    /// Returns the same lookup, which refuses hosts of this machine and of its link: clients must not reach them through this
+    /// server.
+    pub fn elsewhere(&self) -> Hosts {
+        Hosts::new(Elsewhere(self.clone()))
+    }
+
+    pub async fn addresses(&self, host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
         self.0.addresses(host, port).await
     }
 }
+
+/// Returns whether an address is that of one other machine, as Go says it: not unspecified, loopback, link-local, multicast or
+/// broadcast.
+pub fn is_global_unicast(address: IpAddr) -> bool {
+    match address.to_canonical() {
+        IpAddr::V4(address) => {
+            !(address.is_unspecified()
+                || address.is_loopback()
+                || address.is_link_local()
+                || address.is_multicast()
+                || address.is_broadcast())
+        }
+        IpAddr::V6(address) => {
+            !(address.is_unspecified()
+                || address.is_loopback()
+                || address.is_unicast_link_local()
+                || address.is_multicast())
+        }
+    }
+}
+
+/// A lookup that fails if any address of the host is not global.
+struct Elsewhere(Hosts);
+
+#[async_trait]
+impl Lookup for Elsewhere {
+    async fn addresses(&self, host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
+        let addresses = self.0.addresses(host, port).await?;
+        if addresses.iter().all(|address| is_global_unicast(address.ip())) {
+            return Ok(addresses);
+        }
+        Err(io::Error::new(io::ErrorKind::PermissionDenied, NOT_ALLOWED))
+    }
+}
+
+const NOT_ALLOWED: &str = "address not allowed";
 
 struct System;
 
@@ -76,6 +118,34 @@ mod tests {
             }
             assert_eq!(names.lookups(), ["hook.example.com:443"], "the connection was kept");
             assert_eq!((first.connections(), second.connections()), (1, 0));
+        }
+    }
+
+    #[tokio::test]
+    async fn addresses_of_this_machine_are_refused_where_it_is_asked_for() {
+        let server = server("here", false).await;
+        let names = Names::new([vec!["192.0.2.1:443".parse().unwrap(), server.address]]);
+        let hosts = Hosts::new(names.clone()).elsewhere();
+        let url = Url::parse("https://hook.example.com/x").unwrap();
+        let client = Client::new(&url, ClientOptions { hosts, ..ClientOptions::default() }).unwrap();
+        assert_eq!(client.get(&url).await.unwrap_err().failure, crate::Failure::NotAllowed);
+        assert_eq!(server.connections(), 0);
+        for (address, is_global) in [
+            ("10.0.0.1", true),
+            ("2001:db8::1", true),
+            ("fd00::1", true),
+            ("127.0.0.1", false),
+            ("169.254.169.254", false),
+            ("0.0.0.0", false),
+            ("255.255.255.255", false),
+            ("224.0.0.1", false),
+            ("::1", false),
+            ("::ffff:127.0.0.1", false),
+            ("fe80::1", false),
+            ("ff02::1", false),
+            ("::", false),
+        ] {
+            assert_eq!(is_global_unicast(address.parse().unwrap()), is_global, "{address}");
         }
     }
 

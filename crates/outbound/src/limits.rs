@@ -36,19 +36,19 @@ impl Default for StreamLimits {
 }
 
 /// Delays that keep a stream to its rate.
-pub(crate) struct Pace {
+pub struct Pace {
     rate: Option<NonZeroU64>,
     /// The time at which the bytes so far are due.
     due: Instant,
 }
 
 impl Pace {
-    pub(crate) fn new(rate: Option<NonZeroU64>) -> Pace {
+    pub fn new(rate: Option<NonZeroU64>) -> Pace {
         Pace { rate, due: Instant::now() }
     }
 
     /// Accounts for `bytes`. Returns the time before which no more may follow, if that lies ahead.
-    pub(crate) fn account(&mut self, bytes: usize) -> Option<Instant> {
+    pub fn account(&mut self, bytes: usize) -> Option<Instant> {
         let rate = self.rate?.get();
         let now = Instant::now();
         self.due = self.due.max(now) + Duration::from_secs_f64(bytes as f64 / rate as f64);
@@ -66,6 +66,8 @@ pub(crate) struct Limiter {
     size: u64,
     pace: Pace,
     pause: Option<Pin<Box<Sleep>>>,
+    /// Ends the stream, whatever it does.
+    end: Option<Pin<Box<Sleep>>>,
 }
 
 impl Limiter {
@@ -77,12 +79,26 @@ impl Limiter {
             size: limits.size.unwrap_or(u64::MAX),
             pace: Pace::new(limits.rate),
             pause: None,
+            end: None,
         }
     }
 
     pub(crate) fn unlimited() -> Limiter {
         let pace = Pace::new(None);
-        Limiter { idle: None, idle_end: None, left: None, size: u64::MAX, pace, pause: None }
+        Limiter { idle: None, idle_end: None, left: None, size: u64::MAX, pace, pause: None, end: None }
+    }
+
+    /// Limits the time and the bytes from here on.
+    pub(crate) fn restrict(&mut self, time: Duration, size: u64) {
+        self.end = Some(Box::pin(sleep_until(far(time))));
+        let size = size.min(self.left.unwrap_or(u64::MAX));
+        (self.left, self.size) = (Some(size), size);
+    }
+
+    /// Waits until the time of the stream is up.
+    pub(crate) fn poll_end(&mut self, context: &mut Context<'_>) -> Poll<Failure> {
+        let Some(end) = &mut self.end else { return Poll::Pending };
+        end.as_mut().poll(context).map(|()| Failure::TimeoutInBody)
     }
 
     /// Waits until the rate allows more bytes.

@@ -33,8 +33,15 @@ struct Connections {
 
 struct Idle<S> {
     address: Address,
+    https: bool,
     since: Instant,
     sender: S,
+}
+
+impl<S> Idle<S> {
+    fn leads_to(&self, address: &Address, https: bool) -> bool {
+        self.https == https && self.address == *address
+    }
 }
 
 impl Pool {
@@ -49,35 +56,38 @@ impl Pool {
         let connection = dialer.dial(address, url, versions).await?;
         if let Connection::Http2(sender) = &connection {
             let idle = &mut self.idle.lock().unwrap_or_else(PoisonError::into_inner).http2;
-            idle.retain(|idle| idle.address != *address);
+            // Only over TLS.
+            idle.retain(|idle| !idle.leads_to(address, true));
             if idle.len() < MOST_IDLE {
-                idle.push(Idle { address: address.clone(), since: Instant::now(), sender: sender.clone() });
+                let (address, since) = (address.clone(), Instant::now());
+                idle.push(Idle { address, https: true, since, sender: sender.clone() });
             }
         }
         Ok(connection)
     }
 
     /// Takes a connection to an address, which may have died in the meantime.
-    pub(crate) fn take(&self, address: &Address) -> Option<Connection> {
+    pub(crate) fn take(&self, address: &Address, https: bool) -> Option<Connection> {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
         let is_recent = |since: Instant| now.duration_since(since) < LONGEST_IDLE;
-        idle.http2
-            .retain(|idle| !idle.sender.is_closed() && (idle.address == *address || is_recent(idle.since)));
+        idle.http2.retain(|idle| {
+            !idle.sender.is_closed() && (idle.leads_to(address, https) || is_recent(idle.since))
+        });
         idle.http1.retain(|idle| !idle.sender.is_closed() && is_recent(idle.since));
-        if let Some(idle) = idle.http2.iter_mut().find(|idle| idle.address == *address) {
+        if let Some(idle) = idle.http2.iter_mut().find(|idle| idle.leads_to(address, https)) {
             idle.since = now;
             return Some(Connection::Http2(idle.sender.clone()));
         }
-        let index = idle.http1.iter().rposition(|idle| idle.address == *address)?;
+        let index = idle.http1.iter().rposition(|idle| idle.leads_to(address, https))?;
         Some(Connection::Http1(idle.http1.remove(index).sender))
     }
 
     /// Returns a connection whose response was read to the end.
-    pub(crate) fn release(&self, address: &Address, sender: http1::SendRequest<RequestBody>) {
+    pub(crate) fn release(&self, address: &Address, https: bool, sender: http1::SendRequest<RequestBody>) {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         if idle.http1.len() < MOST_IDLE && !sender.is_closed() {
-            idle.http1.push(Idle { address: address.clone(), since: Instant::now(), sender });
+            idle.http1.push(Idle { address: address.clone(), https, since: Instant::now(), sender });
         }
     }
 }

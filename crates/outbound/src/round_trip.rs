@@ -30,7 +30,7 @@ pub(crate) async fn round_trip(
     versions: Versions,
     request: Request<RequestBody>,
 ) -> Result<Outcome, Failure> {
-    let pooled = if versions == Versions::Negotiated { pool.take(address) } else { None };
+    let pooled = if versions == Versions::Negotiated { pool.take(address, url.is_https()) } else { None };
     let Some(pooled) = pooled else {
         let connection = pool.open(address, url, dialer, versions).await?;
         return attempt(pool, connection, address, url, request).await.map_err(|(failure, _)| failure);
@@ -65,13 +65,24 @@ async fn attempt(
     };
     match connection {
         Connection::Http2(mut sender) => {
+            // HTTP/2 has the host in its target.
+            let host = request.headers_mut().remove(HOST);
+            if let Some(authority) = host.and_then(|host| host.as_bytes().try_into().ok()) {
+                let mut target = request.uri().clone().into_parts();
+                target.authority = Some(authority);
+                *request.uri_mut() =
+                    Uri::from_parts(target).map_err(|error| (Failure::Protocol(error.to_string()), None))?;
+            }
             let response = sender.try_send_request(request).await.map_err(failed)?;
             Ok((response, None))
         }
         Connection::Http1(mut sender) => {
-            let host = HeaderValue::try_from(url.authority())
-                .map_err(|error| (Failure::Protocol(error.to_string()), None))?;
-            request.headers_mut().insert(HOST, host);
+            if !request.headers().contains_key(HOST) {
+                let host = request.uri().authority().map_or_else(|| url.authority(), ToString::to_string);
+                let host = HeaderValue::try_from(host)
+                    .map_err(|error| (Failure::Protocol(error.to_string()), None))?;
+                request.headers_mut().insert(HOST, host);
+            }
             let relative: Uri = url
                 .path_and_query()
                 .parse()
@@ -82,7 +93,7 @@ async fn attempt(
                 return Err((broken(&error), Some(request)));
             }
             let response = sender.try_send_request(request).await.map_err(failed)?;
-            Ok((response, Some(Reusable::new(pool, address, sender))))
+            Ok((response, Some(Reusable::new(pool, address, url.is_https(), sender))))
         }
     }
 }

@@ -265,6 +265,36 @@ async fn a_peer_that_disappears_ends_the_other_side() {
 }
 
 #[tokio::test]
+async fn what_was_sent_before_a_peer_disappeared_arrives() {
+    /// Fails once it was read to its end.
+    struct Torn(&'static [u8]);
+
+    impl tokio::io::AsyncRead for Torn {
+        fn poll_read(
+            mut self: std::pin::Pin<&mut Self>,
+            _: &mut std::task::Context<'_>,
+            buffer: &mut tokio::io::ReadBuf<'_>,
+        ) -> std::task::Poll<std::io::Result<()>> {
+            if self.0.is_empty() {
+                return std::task::Poll::Ready(Err(std::io::ErrorKind::UnexpectedEof.into()));
+            }
+            buffer.put_slice(std::mem::take(&mut self.0));
+            std::task::Poll::Ready(Ok(()))
+        }
+    }
+
+    let server = tokio::io::join(Torn(b"last words"), tokio::io::sink());
+    // The client takes a few bytes at a time.
+    let (mut near, far) = duplex(3);
+    let tunnel =
+        tokio::spawn(async move { crate::upgrade::tunnel(far, server, &StreamLimits::default()).await });
+    let mut all = String::new();
+    near.read_to_string(&mut all).await.unwrap();
+    assert_eq!(all, "last words");
+    assert_eq!(tunnel.await.unwrap().end, TunnelEnd::Lost(std::io::ErrorKind::UnexpectedEof));
+}
+
+#[tokio::test]
 async fn a_tunnel_has_limits_on_size_and_rate() {
     let server = upgrading(echo).await;
     let limits = StreamLimits { size: Some(8), ..StreamLimits::default() };
@@ -398,6 +428,28 @@ async fn a_large_body_waits_for_its_reader() {
         drop(body);
         tokio::time::timeout(Duration::from_secs(10), stopped.recv()).await.unwrap().unwrap();
     }
+}
+
+#[tokio::test]
+async fn responses_that_are_not_read_hold_up_no_other() {
+    let server = StreamServer::start(true, async |request: Request<Incoming>| {
+        if request.uri().path() == "/short" {
+            return respond(StatusCode::OK, empty());
+        }
+        let frames = tokio_stream::iter((0..).map(|_| Ok(Frame::data(Bytes::from(vec![b'x'; 64 << 10])))));
+        respond(StatusCode::OK, StreamBody::new(frames).boxed_unsync())
+    })
+    .await;
+    let client = server.client();
+    let limits = || StreamLimits { header: Duration::from_secs(5), ..StreamLimits::default() };
+    let mut unread = Vec::new();
+    for _ in 0..50 {
+        let endless = server.url("/endless");
+        unread.push(response(&client, Method::GET, &endless, RequestBody::empty(), limits()).await);
+    }
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    let short = response(&client, Method::GET, &server.url("/short"), RequestBody::empty(), limits()).await;
+    assert_eq!((short.status(), server.connections.load(Ordering::SeqCst)), (StatusCode::OK, 1));
 }
 
 #[tokio::test]

@@ -237,7 +237,8 @@ impl Drop for HttpsServer {
     }
 }
 
-pub(crate) fn server_config(options: &HttpsOptions, certificate: &str, key: &str) -> ServerConfig {
+#[allow(clippy::missing_panics_doc, reason = "tests")]
+pub fn server_config(options: &HttpsOptions, certificate: &str, key: &str) -> ServerConfig {
     use rustls_pki_types::pem::PemObject;
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
     let builder = ServerConfig::builder_with_provider(provider.clone())

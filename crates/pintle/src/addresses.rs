@@ -5,6 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use anyhow::anyhow;
 use pintle_control_plane::NetworkConfig;
 use pintle_outbound::egress::Selector;
+use pintle_outbound::hosts::Hosts;
 
 use crate::options::{Options, ServingOptions};
 use crate::pki::Names;
@@ -29,6 +30,9 @@ pub(crate) fn network(
         keeps_endpoints: api.keeps_endpoints,
         endpoint_routing: api.endpoint_routing,
         egress,
+        kubelets: api.kubelets.clone(),
+        connection_rate: api.connection_rate,
+        hosts: Hosts::system(),
     })
 }
 

@@ -1,14 +1,17 @@
 //! The flags in the types of the parts that they configure. Nothing is opened or read here.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU64;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use pintle_admission::TolerationSeconds;
 use pintle_codec::negotiate::Encoding;
+use pintle_control_plane::KubeletConfig;
 use pintle_features::Feature;
 use pintle_flags::{DataDir, Parsed};
+use pintle_outbound::{KeyPair, Material};
 use pintle_registry::StorePolicy;
 use pintle_resources::service::PortRange;
 
@@ -106,6 +109,10 @@ pub(crate) struct ApiOptions {
     pub(crate) endpoint_routing: bool,
     /// The least time that a watch without a timeout lasts.
     pub(crate) min_request_timeout: Duration,
+    /// How kubelets are reached.
+    pub(crate) kubelets: KubeletConfig,
+    /// Bytes per second of a connection to a node, pod or service.
+    pub(crate) connection_rate: Option<NonZeroU64>,
 }
 
 pub(crate) enum StoreOptions {
@@ -234,6 +241,20 @@ fn api(flags: &Parsed) -> ApiOptions {
         delete_workers: positive("delete-collection-workers").max(1).try_into().unwrap_or(usize::MAX),
         endpoint_routing: flags.bool("enable-aggregator-routing"),
         min_request_timeout: Duration::from_secs(positive("min-request-timeout")),
+        kubelets: kubelets(flags),
+        connection_rate: NonZeroU64::new(positive("max-connection-bytes-per-sec")),
+    }
+}
+
+/// Returns how kubelets are reached: `--kubelet-*`.
+fn kubelets(flags: &Parsed) -> KubeletConfig {
+    let file = |name: &str| path(flags, name).map(Material::File);
+    let pair = file("kubelet-client-certificate").zip(file("kubelet-client-key"));
+    KubeletConfig {
+        authorities: file("kubelet-certificate-authority"),
+        key_pair: pair.map(|(certificate, key)| KeyPair { certificate, key }),
+        port: u16::try_from(flags.uint("kubelet-port")).unwrap_or(0),
+        address_types: flags.strings("kubelet-preferred-address-types").to_vec(),
     }
 }
 

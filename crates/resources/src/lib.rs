@@ -42,9 +42,13 @@ pub mod reviews {
 pub mod subresources {
     pub use crate::autoscaling::scale::{Scale, Scaled};
     pub use crate::core::pod::binding::Binding;
-    pub use crate::core::pod::log::Log;
     pub use crate::core::service_account::token::{TokenRequest, TokenRequestSettings};
     pub use crate::policy::eviction::Eviction;
+}
+
+/// Options of requests for the logs of pods, and the container that a request is about.
+pub mod pod_logs {
+    pub use crate::core::pod::log::{container, options};
 }
 
 /// Type checking of ValidatingAdmissionPolicies.

@@ -7,6 +7,7 @@ use std::task::{Context, Poll, ready};
 use bytes::Bytes;
 use futures_core::Stream;
 use http_body::{Body as HttpBody, Frame, SizeHint};
+use http_body_util::combinators::UnsyncBoxBody;
 
 /// Ends a response early; the client sees a broken stream.
 pub type Error = Box<dyn std::error::Error + Send + Sync>;
@@ -26,6 +27,8 @@ pub struct Body {
 enum Inner {
     Full(Option<Bytes>),
     Stream(Chunks),
+    /// The answer of another server, with its trailers.
+    PassedOn(UnsyncBoxBody<Bytes, Error>),
 }
 
 impl Body {
@@ -38,13 +41,23 @@ impl Body {
         Body::new(Inner::Stream(Box::pin(chunks)))
     }
 
+    /// A body of another server, sent as it comes.
+    pub fn passed_on(body: UnsyncBoxBody<Bytes, Error>) -> Body {
+        Body::new(Inner::PassedOn(body))
+    }
+
     fn new(inner: Inner) -> Body {
         Body { inner, guard: None, sent: 0, at_end: None }
     }
 
     /// Returns whether the body is made while it is sent.
     pub(crate) fn is_stream(&self) -> bool {
-        matches!(self.inner, Inner::Stream(_))
+        matches!(self.inner, Inner::Stream(_) | Inner::PassedOn(_))
+    }
+
+    /// Returns whether the body is another server's, which has encoded it as it wants to.
+    pub(crate) fn is_passed_on(&self) -> bool {
+        matches!(self.inner, Inner::PassedOn(_))
     }
 
     /// Calls `end` with the number of bytes that were sent, when no more will be. There is one such call to a body.
@@ -80,6 +93,12 @@ impl HttpBody for Body {
     ) -> Poll<Option<Result<Frame<Bytes>, Error>>> {
         let chunk = match &mut self.inner {
             Inner::Full(bytes) => bytes.take().map(Ok),
+            Inner::PassedOn(body) => {
+                let frame = ready!(Pin::new(body).poll_frame(cx));
+                let size = frame.as_ref().and_then(|frame| frame.as_ref().ok()?.data_ref().map(Bytes::len));
+                self.sent += size.unwrap_or(0) as u64;
+                return Poll::Ready(frame);
+            }
             Inner::Stream(chunks) => match next_chunk(chunks, cx) {
                 Ok(poll) => ready!(poll),
                 Err(error) => {
@@ -95,13 +114,18 @@ impl HttpBody for Body {
     }
 
     fn is_end_stream(&self) -> bool {
-        matches!(&self.inner, Inner::Full(None))
+        match &self.inner {
+            Inner::Full(bytes) => bytes.is_none(),
+            Inner::Stream(_) => false,
+            Inner::PassedOn(body) => body.is_end_stream(),
+        }
     }
 
     fn size_hint(&self) -> SizeHint {
         match &self.inner {
             Inner::Full(bytes) => SizeHint::with_exact(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64)),
             Inner::Stream(_) => SizeHint::default(),
+            Inner::PassedOn(body) => body.size_hint(),
         }
     }
 }

@@ -10,6 +10,7 @@ pub mod delegation;
 mod documents;
 pub mod filter;
 pub mod filters;
+pub mod forward;
 mod gather;
 pub mod handlers;
 pub mod lifecycle;

@@ -78,6 +78,11 @@ impl Request {
         query::pairs(query).filter(move |(key, _)| key == name).map(|(_, value)| value.into_owned())
     }
 
+    /// The parameters of the query, decoded, in order.
+    pub fn query_pairs(&self) -> Vec<(Cow<'_, str>, Cow<'_, str>)> {
+        query::pairs(self.parts.uri.query().unwrap_or_default()).collect()
+    }
+
     pub fn header(&self, name: &http::header::HeaderName) -> Option<&str> {
         self.parts.headers.get(name)?.to_str().ok()
     }

@@ -34,8 +34,10 @@ pub(super) const FLAGS: &[Flag] = &[
         .deprecated("This flag will be removed in a future version."),
     flag("kubelet-port", Uint, "10250", "Port of the kubelets.")
         .hidden()
+        .active()
         .deprecated("kubelet-port is deprecated and will be removed."),
     flag("kubelet-read-only-port", Uint, "10255", "Port of the kubelets without access control.")
         .hidden()
+        .moot("nothing is asked of kubelets without access control")
         .deprecated("kubelet-read-only-port is deprecated and will be removed."),
 ];

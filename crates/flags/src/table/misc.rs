@@ -3,6 +3,10 @@
 use super::{Flag, flag};
 use crate::kind::Kind::{Bool, Duration, Int, PortRange, String, Strings};
 
+/// kube-apiserver does not use it either.
+const KUBELET_TIMEOUT: &str =
+    "connecting to a kubelet has limits of its own, and its answers may take as long as clients wait";
+
 pub(super) const FLAGS: &[Flag] = &[
     flag(
         "aggregator-reject-forwarding-redirect",
@@ -41,16 +45,17 @@ pub(super) const FLAGS: &[Flag] = &[
     )
     .active(),
     flag("event-ttl", Duration, "1h0m0s", "How long events are kept.").active(),
-    flag("kubelet-certificate-authority", String, "", "Certificate authorities of the kubelets."),
-    flag("kubelet-client-certificate", String, "", "Client certificate to present to kubelets."),
-    flag("kubelet-client-key", String, "", "Key of --kubelet-client-certificate."),
+    flag("kubelet-certificate-authority", String, "", "Certificate authorities of the kubelets.").active(),
+    flag("kubelet-client-certificate", String, "", "Client certificate to present to kubelets.").active(),
+    flag("kubelet-client-key", String, "", "Key of --kubelet-client-certificate.").active(),
     flag(
         "kubelet-preferred-address-types",
         Strings,
         "Hostname,InternalDNS,InternalIP,ExternalDNS,ExternalIP",
         "Node address types in the order in which to try them for kubelet connections.",
-    ),
-    flag("kubelet-timeout", Duration, "5s", "Time a kubelet has to answer."),
+    )
+    .active(),
+    flag("kubelet-timeout", Duration, "5s", "Time a kubelet has to answer.").moot(KUBELET_TIMEOUT),
     flag(
         "kubernetes-service-node-port",
         Int,
@@ -63,7 +68,8 @@ pub(super) const FLAGS: &[Flag] = &[
         Int,
         "",
         "Bytes per second that a long-running request may use; 0 for no limit.",
-    ),
+    )
+    .active(),
     flag("peer-advertise-ip", String, "", "Address under which other API servers reach this one."),
     flag("peer-advertise-port", String, "", "Port under which other API servers reach this one."),
     flag(

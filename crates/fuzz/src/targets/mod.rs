@@ -1,8 +1,9 @@
-//! Fuzz targets: every parser of input from clients.
+//! Fuzz targets: every parser of input from clients, and of what kubelets send.
 
 mod apply;
 mod cel;
 mod codec;
+mod connections;
 mod definitions;
 mod jwt;
 mod patch;
@@ -19,6 +20,7 @@ pub fn targets() -> Vec<Target> {
         text::TARGETS,
         cel::TARGETS,
         codec::TARGETS,
+        connections::TARGETS,
         jwt::TARGETS,
         patch::TARGETS,
         apply::TARGETS,

@@ -35,6 +35,7 @@ mod http2;
 mod impersonation;
 mod kube_rs;
 mod kubectl;
+mod kubelets;
 mod large_merges;
 mod limit_ranges;
 mod logging;

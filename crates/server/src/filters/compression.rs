@@ -82,7 +82,8 @@ fn accepts_gzip(accepted: &str) -> bool {
 /// Whether a body is longer than the limit. One of unknown length is taken to be: it is streamed because it is long.
 fn is_longer(response: &Response, limit: u64) -> bool {
     let fits = response.status() != StatusCode::PARTIAL_CONTENT
-        && !response.headers().contains_key(CONTENT_ENCODING);
+        && !response.headers().contains_key(CONTENT_ENCODING)
+        && !response.body().is_passed_on();
     fits && response.body().size_hint().exact().is_none_or(|length| length > limit)
 }
 

@@ -5,8 +5,9 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use pintle_admission::{Attributes, Operation, Plugin, Result, Target};
 use pintle_codec::json;
-use pintle_meta::Value;
+use pintle_meta::{Status, Value};
 
+use super::connection::{self, Connector};
 use super::endpoint::Implementation;
 use super::testing::{BOATS, Boats, BoatsConfig, JSON, boat};
 
@@ -118,9 +119,24 @@ async fn plugins_see_the_options_of_the_operation() {
     assert!(!of_each.is_empty() && of_each.iter().all(|seen| seen.ends_with(&expect)), "{of_each:?}");
 }
 
+/// Leads nowhere.
+struct Refusing;
+
+#[async_trait]
+impl Connector for Refusing {
+    async fn connect(
+        &self,
+        _: connection::Target<'_>,
+        _: &mut crate::Request,
+    ) -> std::result::Result<crate::Response, Box<Status>> {
+        Err(Box::new(Status::not_implemented("nowhere")))
+    }
+}
+
 #[tokio::test]
 async fn connections_are_admitted_whatever_the_method_and_content_type() {
-    let (boats, recorder) = recorded(Some(Implementation::Connection { requires_create: true })).await;
+    let connection = Implementation::Connection { connector: Arc::new(Refusing), requires_create: true };
+    let (boats, recorder) = recorded(Some(connection)).await;
     for (line, headers) in [
         (format!("GET {BOATS}/a?container=c&stdin=1"), &[("accept", "text/html")][..]),
         (format!("PATCH {BOATS}/a?container=c&stdin=1"), &[("content-type", "text/plain")][..]),

@@ -10,6 +10,7 @@ use pintle_meta::gvk::GroupVersionResource;
 use pintle_registry::{Computed, Context, ResetFields, Served, Store, Subresource};
 use pintle_runtime::{Clock, Random};
 
+use super::connection::Connector;
 use crate::Request;
 use crate::lifecycle::Signal;
 use crate::metrics::{EndpointLabels, EndpointMetrics};
@@ -41,11 +42,14 @@ pub enum Implementation {
     Subresource(Arc<dyn Subresource>),
     /// Objects that are computed and not stored.
     Computed(Arc<dyn Computed>),
-    /// A connection to a pod, service or node (`exec`, `proxy`). Admitted as one; connecting is not implemented yet.
+    /// A connection to a pod, service or node (`exec`, `proxy`). Admitted as one.
     Connection {
+        connector: Arc<dyn Connector>,
         /// Whether the user needs the permission to create, too: a WebSocket begins with a GET, and yet it runs something.
         requires_create: bool,
     },
+    /// A stream that is read (`log`): no admission plugin sees it.
+    Stream(Arc<dyn Connector>),
     /// Not implemented yet.
     Missing,
 }

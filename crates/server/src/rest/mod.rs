@@ -11,6 +11,7 @@ mod body;
 mod bound;
 mod call;
 mod computed;
+mod connection;
 mod endpoint;
 mod may_create;
 mod options;
@@ -30,6 +31,7 @@ mod websocket;
 mod write;
 
 pub use call::Shared;
+pub use connection::{Connector, Target};
 pub use endpoint::{Endpoint, EndpointConfig, Implementation};
 pub(crate) use representation::{Representation, StatusRequest, wants_pretty};
 pub use route::Rest;

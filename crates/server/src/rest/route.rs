@@ -82,7 +82,12 @@ impl Rest {
             warnings: Vec::new(),
             notes: OnceLock::new(),
         };
-        let answer = bounded(verb, self.run(endpoint, &mut call, verb)).await;
+        let running = self.run(endpoint, &mut call, verb);
+        let answer = match &endpoint.implementation {
+            // However long its target takes.
+            Implementation::Connection { .. } => running.await,
+            _ => bounded(verb, running).await,
+        };
         warnings.append(&mut call.warnings);
         warnings.extend(call.notes.get().into_iter().flat_map(Notes::take_warnings));
         answer
@@ -108,10 +113,13 @@ impl Rest {
     async fn run(&self, endpoint: &Arc<Endpoint>, call: &mut Call<'_>, verb: &str) -> Result<Response> {
         match &endpoint.implementation {
             Implementation::Missing => Err(Box::new(not_implemented(endpoint, verb))),
-            Implementation::Connection { requires_create } => {
-                connect::connect(endpoint, call, *requires_create).await?;
-                Err(Box::new(not_implemented(endpoint, verb)))
+            Implementation::Connection { connector, requires_create } => {
+                connect::connect(endpoint, call, &**connector, *requires_create).await
             }
+            Implementation::Stream(connector) => match verb {
+                "get" => connect::stream(endpoint, call, &**connector).await,
+                _ => Err(Box::new(not_implemented(endpoint, verb))),
+            },
             _ if verb == "patch" => patch::patch(endpoint, call).await,
             _ if verb == "update" => update::update(endpoint, call).await,
             Implementation::Store(store) => {
@@ -250,6 +258,9 @@ fn verb(endpoint: &Endpoint, request: &Request) -> Result<&'static str> {
         (&Method::GET, _) if watches => "watch",
         (&Method::GET, true) => "get",
         (&Method::GET, false) => "list",
+        // The target of a proxy may know these methods. The reference has no verb for the second.
+        (&Method::HEAD, true) if is_proxy(endpoint) => "get",
+        (&Method::OPTIONS, true) if is_proxy(endpoint) => "",
         (&Method::POST, named) if named == endpoint.subresource.is_some() => "create",
         (&Method::PUT, true) => "update",
         (&Method::PATCH, true) => "patch",
@@ -268,10 +279,15 @@ fn verb(endpoint: &Endpoint, request: &Request) -> Result<&'static str> {
     }
     // Across namespaces there is only reading.
     let across = endpoint.namespaced && info.namespace.is_empty() && !matches!(verb, "list" | "watch");
-    if across || !endpoint.allows(verb) {
+    if across || !(endpoint.allows(verb) || verb.is_empty()) {
         return Err(Box::new(Status::method_not_allowed()));
     }
     Ok(verb)
+}
+
+fn is_proxy(endpoint: &Endpoint) -> bool {
+    matches!(endpoint.implementation, Implementation::Connection { .. })
+        && endpoint.subresource.as_deref() == Some("proxy")
 }
 
 /// Returns the labels that a request is counted under.

@@ -97,7 +97,10 @@ pub(crate) async fn update(
     let target = match &endpoint.implementation {
         Implementation::Store(store) => Target::Store(store),
         Implementation::Subresource(subresource) => Target::Subresource(&**subresource),
-        Implementation::Computed(_) | Implementation::Connection { .. } | Implementation::Missing => {
+        Implementation::Computed(_)
+        | Implementation::Connection { .. }
+        | Implementation::Stream(_)
+        | Implementation::Missing => {
             return Err(internal("there is nothing to write to"));
         }
     };

@@ -11,7 +11,7 @@ mod describe;
 mod discover;
 mod evict;
 mod get;
-mod not_yet;
+mod nowhere;
 mod patch;
 mod replace;
 mod wait;

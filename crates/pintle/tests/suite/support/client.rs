@@ -168,9 +168,18 @@ impl Client {
         headers: &[(&str, &str)],
         body: impl Into<Bytes>,
     ) -> Answer {
-        let mut connection = self.connect().await.unwrap_or_else(|error| panic!("{path}: {error}"));
-        let answer = connection.send(method, path, headers, body).await;
+        let answer = self.try_request(method, path, headers, body).await;
         answer.unwrap_or_else(|error| panic!("{path}: {error}"))
+    }
+
+    pub(crate) async fn try_request(
+        &self,
+        method: Method,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: impl Into<Bytes>,
+    ) -> Result<Answer, Failure> {
+        self.connect().await?.send(method, path, headers, body).await
     }
 }
 

@@ -1,7 +1,7 @@
 //! The machine's kubectl: `$KUBECTL`, or the one on the `PATH`.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -37,6 +37,17 @@ fn program() -> &'static (OsString, u64) {
     })
 }
 
+/// Returns the file that kubectl is.
+pub(crate) fn program_path() -> PathBuf {
+    let name = Path::new(&program().0);
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    let mut places = std::env::split_paths(&folders).map(|folder| folder.join(name));
+    if name.components().count() > 1 {
+        return name.to_owned();
+    }
+    places.find(|place| place.is_file()).unwrap_or_else(|| name.to_owned())
+}
+
 /// How a user of a server calls it: with a kubeconfig, and in a namespace.
 #[derive(Clone)]
 pub(crate) struct Kubectl {
@@ -45,6 +56,7 @@ pub(crate) struct Kubectl {
     namespace: String,
     /// Further environment variables.
     environment: Vec<(String, String)>,
+    program: OsString,
 }
 
 /// Exit code and output of a command.
@@ -63,7 +75,13 @@ impl Kubectl {
             kubeconfig: server.kubeconfig(),
             namespace: "default".into(),
             environment: Vec::new(),
+            program: program().0.clone(),
         }
+    }
+
+    /// Another one.
+    pub(crate) fn program(self, program: &Path) -> Kubectl {
+        Kubectl { program: program.into(), ..self }
     }
 
     /// With a variable in its environment.
@@ -99,7 +117,7 @@ impl Kubectl {
     }
 
     fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(&program().0);
+        let mut command = Command::new(&self.program);
         command
             .env_clear()
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())

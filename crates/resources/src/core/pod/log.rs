@@ -1,57 +1,41 @@
-//! `pods/log`: the options of a request are checked here; the log itself is a kubelet's.
+//! `pods/log`: the options of a request, and the container that it is about. The log itself is a kubelet's.
 
 use std::borrow::Cow;
-use std::sync::Arc;
 
-use async_trait::async_trait;
-use pintle_features::Feature;
 use pintle_meta::field_path::{Error, Path};
 use pintle_meta::time::Time;
 use pintle_meta::{Status, Value};
-use pintle_registry::{Context, Result, Store, Subresource};
 
 use super::containers;
 use super::validation::tolerations::parse_int64;
 use crate::framework::conversion::build;
-use crate::framework::strategy::Settings;
 use crate::framework::validation::{Cursor, Errors};
 
-/// Logs of pods of a store.
-pub struct Log {
-    pods: Arc<Store>,
+/// Reads and validates PodLogOptions for a pod of this name. `split_streams`: whether standard output and error can be read alone
+/// (`PodLogsQuerySplitStreams`).
+pub fn options(
+    query: &[(Cow<'_, str>, Cow<'_, str>)],
+    name: &str,
     split_streams: bool,
-}
-
-impl Log {
-    pub fn new(pods: Arc<Store>, settings: &Settings) -> Log {
-        Log { pods, split_streams: settings.features.enabled(Feature::PodLogsQuerySplitStreams) }
+) -> Result<Value, Box<Status>> {
+    let options = read(query, split_streams).map_err(Status::bad_request)?;
+    let errors = Errors::default();
+    validate(&Cursor::root(&options, None, &errors), split_streams);
+    let errors = errors.into_vec();
+    if errors.is_empty() {
+        Ok(options)
+    } else {
+        Err(Box::new(Status::invalid("", "PodLogOptions", name, &errors)))
     }
 }
 
-#[async_trait]
-impl Subresource for Log {
-    async fn get_with(
-        &self,
-        context: &Context,
-        name: &str,
-        query: &[(Cow<'_, str>, Cow<'_, str>)],
-    ) -> Result<Value> {
-        let options = read(query, self.split_streams).map_err(Status::bad_request)?;
-        let errors = Errors::default();
-        validate(&Cursor::root(&options, None, &errors), self.split_streams);
-        let errors = errors.into_vec();
-        if !errors.is_empty() {
-            return Err(Box::new(Status::invalid("", "PodLogOptions", name, &errors)));
-        }
-        let pod = self.pods.get(context, name).await?;
-        check_container(&pod, options.text_at(&["container"])).map_err(Status::bad_request)?;
-        Err(Box::new(Status::not_implemented("get of pods/log is not implemented by this server yet")))
-    }
-}
-
-/// Reads PodLogOptions from the parameters of a query, as far as they can be wrong. Of several with a name, the first counts.
-fn read(query: &[(Cow<'_, str>, Cow<'_, str>)], split_streams: bool) -> std::result::Result<Value, String> {
+/// Reads PodLogOptions from the parameters of a query. Of several with a name, the first counts.
+fn read(query: &[(Cow<'_, str>, Cow<'_, str>)], split_streams: bool) -> Result<Value, String> {
     let text = |name: &str| query.iter().find(|(known, _)| known == name).map(|(_, value)| &**value);
+    // As Go's conversion of query parameters reads them.
+    let flag = |name: &str| {
+        text(name).map(|value| !matches!(&*value.to_lowercase(), "false" | "0")).filter(|is_on| *is_on)
+    };
     let number = |name: &str| text(name).map(parse_int64).transpose().map(|found| found.map(Value::from));
     // In the order in which the reference reads them, since the first error is answered.
     let since_seconds = number("sinceSeconds")?;
@@ -63,10 +47,14 @@ fn read(query: &[(Cow<'_, str>, Cow<'_, str>)], split_streams: bool) -> std::res
         "core/v1.PodLogOptions",
         [
             ("container", text("container").map(Value::from)),
+            ("follow", flag("follow").map(Value::from)),
+            ("previous", flag("previous").map(Value::from)),
             ("sinceSeconds", since_seconds),
             ("sinceTime", since_time.map(|time| time.to_string().into())),
+            ("timestamps", flag("timestamps").map(Value::from)),
             ("tailLines", tail_lines),
             ("limitBytes", limit_bytes),
+            ("insecureSkipTLSVerifyBackend", flag("insecureSkipTLSVerifyBackend").map(Value::from)),
             ("stream", stream.map(Value::from)),
         ],
     ))
@@ -106,22 +94,23 @@ fn above_zero(number: &Cursor<'_, '_>) {
     }
 }
 
-/// Checks that a pod has the container; without a name, that it has one alone.
-fn check_container(pod: &Value, container: &str) -> std::result::Result<(), String> {
+/// Returns the container of a pod that a request is about: the one it names, which must be there, or the only one. An error is the
+/// message of a bad request.
+pub fn container<'a>(pod: &'a Value, container: &'a str) -> Result<&'a str, String> {
     let spec = pod.get("spec").unwrap_or(&Value::NULL);
     let names = || containers(spec).map(|container| container.text_at(&["name"]));
     let name = pod.name();
     if !container.is_empty() {
         let is_there = names().any(|known| known == container);
         return if is_there {
-            Ok(())
+            Ok(container)
         } else {
             Err(format!("container {container} is not valid for pod {name}"))
         };
     }
-    match spec.items_at(&["containers"]).len() {
-        1 => Ok(()),
-        0 => Err(format!("a container name must be specified for pod {name}")),
+    match spec.items_at(&["containers"]) {
+        [only] => Ok(only.text_at(&["name"])),
+        [] => Err(format!("a container name must be specified for pod {name}")),
         _ => {
             let names: Vec<&str> = names().collect();
             Err(format!(
@@ -139,10 +128,7 @@ mod tests {
 
     use super::*;
 
-    fn check(
-        query: &[(&'static str, &'static str)],
-        split_streams: bool,
-    ) -> std::result::Result<String, String> {
+    fn check(query: &[(&'static str, &'static str)], split_streams: bool) -> Result<String, String> {
         let query: Vec<_> = query.iter().map(|(name, value)| (Cow::from(*name), Cow::from(*value))).collect();
         let (options, errors) = (read(&query, split_streams)?, Errors::default());
         validate(&Cursor::root(&options, None, &errors), split_streams);
@@ -206,14 +192,11 @@ mod tests {
         };
         let one = pod(r#"{"containers":[{"name":"c"}],"initContainers":[{"name":"i"}]}"#);
         let two = pod(r#"{"containers":[{"name":"c"},{"name":"d"}],"ephemeralContainers":[{"name":"e"}]}"#);
-        assert_eq!(check_container(&one, ""), Ok(()));
-        assert_eq!(check_container(&one, "i"), Ok(()));
-        assert_eq!(check_container(&one, "x"), Err("container x is not valid for pod p".into()));
+        assert_eq!(container(&one, ""), Ok("c"));
+        assert_eq!(container(&one, "i"), Ok("i"));
+        assert_eq!(container(&one, "x"), Err("container x is not valid for pod p".into()));
         let several = "a container name must be specified for pod p, choose one of: [c d e]";
-        assert_eq!(check_container(&two, ""), Err(several.into()));
-        assert_eq!(
-            check_container(&pod("{}"), ""),
-            Err("a container name must be specified for pod p".into())
-        );
+        assert_eq!(container(&two, ""), Err(several.into()));
+        assert_eq!(container(&pod("{}"), ""), Err("a container name must be specified for pod p".into()));
     }
 }

@@ -1,21 +1,70 @@
-//! Connections to pods, services and nodes: `exec`, `attach`, `portforward` and `proxy`.
-//!
-//! Connecting is not implemented yet, but permission and admission are as they will be.
+//! Connections to pods, services and nodes: `exec`, `attach`, `portforward` and `proxy`. Options, admission and permission are checked
+//! here; a [`Connector`] connects.
 
 use pintle_auth::Attributes;
 use pintle_codec::json;
 use pintle_meta::gvk::GroupVersionKind;
 use pintle_meta::{Object, Status, Value};
 
+use crate::Response;
 use crate::query;
 use crate::request_info::RequestInfo;
 use crate::rest::call::Call;
+use crate::rest::connection::{Connector, Target};
 use crate::rest::endpoint::Endpoint;
+use crate::rest::route::scope;
 use crate::rest::{Result, bad_request, unexpected};
 
-/// Admits a connection, or refuses it. Called before the connection is made. `requires_create`: the user needs the
-/// permission to create as well.
-pub(crate) async fn connect(endpoint: &Endpoint, call: &Call<'_>, requires_create: bool) -> Result<()> {
+/// Admits a connection, or refuses it, and connects. `requires_create`: the user needs the permission to create as well.
+pub(crate) async fn connect(
+    endpoint: &Endpoint,
+    call: &mut Call<'_>,
+    connector: &dyn Connector,
+    requires_create: bool,
+) -> Result<Response> {
+    let options = admitted(endpoint, call, requires_create).await?;
+    run(endpoint, call, connector, &options).await
+}
+
+/// Streams from an object, without admission.
+pub(crate) async fn stream(
+    endpoint: &Endpoint,
+    call: &mut Call<'_>,
+    connector: &dyn Connector,
+) -> Result<Response> {
+    run(endpoint, call, connector, &Value::NULL).await
+}
+
+/// Connects. The request counts as long-running until the last byte of its answer, or until its connection ends.
+async fn run(
+    endpoint: &Endpoint,
+    call: &mut Call<'_>,
+    connector: &dyn Connector,
+    options: &Value,
+) -> Result<Response> {
+    let scope = scope(endpoint, &call.request.info, false);
+    let running = call.shared.metrics.long_running(endpoint.labels(), "CONNECT", scope);
+    let target = Target {
+        context: endpoint.context(call.request),
+        name: call.request.info.name.clone(),
+        options,
+        stop: call.shared.shutdown.clone(),
+    };
+    let response = connector.connect(target, call.request).await?;
+    Ok(match call.request.connection.take_upgraded() {
+        Some(upgraded) => {
+            call.request.connection.continue_with(Box::pin(async move {
+                upgraded.await;
+                drop(running);
+            }));
+            response
+        }
+        None => response.map(|body| body.holding(running)),
+    })
+}
+
+/// Returns the options of a connection that was admitted.
+async fn admitted(endpoint: &Endpoint, call: &Call<'_>, requires_create: bool) -> Result<Value> {
     if call.request.query("dryRun").next().is_some() {
         return Err(bad_request("dryRun is not supported"));
     }
@@ -24,8 +73,11 @@ pub(crate) async fn connect(endpoint: &Endpoint, call: &Call<'_>, requires_creat
     let text = options(endpoint.served.kind(), query, path);
     let options = endpoint.served.parse(&text).map_err(bad_request)?.object;
     let admission = call.admission(endpoint, &endpoint.context(call.request), false, None);
-    admission.on_connect(options).await?;
-    if requires_create { may_create(call).await } else { Ok(()) }
+    admission.on_connect(options.clone()).await?;
+    if requires_create {
+        may_create(call).await?;
+    }
+    Ok(options)
 }
 
 /// Returns the path behind a `proxy` subresource, with the trailing slash of the request: `/healthz/` of
@@ -51,7 +103,7 @@ fn options(kind: &GroupVersionKind, query: &str, path: Option<String>) -> Vec<u8
             "ports" => lists[1].1.extend(value.parse::<i64>().ok().map(Value::from)),
             // As Go's conversion of query parameters reads them.
             flag if FLAGS.contains(&flag) => {
-                let is_on = !matches!(&*value, "false" | "0");
+                let is_on = !matches!(&*value.to_lowercase(), "false" | "0");
                 options.insert(flag.to_owned(), is_on);
             }
             "container" => {
