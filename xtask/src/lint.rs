@@ -46,9 +46,10 @@ const LAYERS: &[(&str, &str)] = &[
         "extensions",
         "admission cache codec controllers definitions discovery outbound patch registry resources schema server storage",
     ),
+    ("aggregator", "auth cache codec controllers discovery outbound registry server"),
     (
         "control-plane",
-        "admission auth cache cel codec controllers discovery documentation extensions outbound registry resources \
+        "admission aggregator auth cache cel codec controllers discovery documentation extensions outbound registry resources \
          schema server storage",
     ),
 ];

@@ -1,0 +1,212 @@
+//! The documents of other servers: which resources their group versions have, and their OpenAPI documents. Controllers fetch them, so
+//! that no request waits for another server's document.
+
+mod decode;
+mod discovery;
+mod openapi;
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use pintle_controllers::{CatalogResource, CatalogVerbs};
+use pintle_discovery::{
+    Contribution, GroupVersion, Priority, Publisher, RemoteDocument, RemoteVersion, Resource, version_order,
+};
+use pintle_meta::gvk::GroupVersionResource;
+
+use crate::api_services::RemoteService;
+use crate::server::ServiceReference;
+
+pub(crate) use discovery::DiscoveryController;
+pub(crate) use openapi::{OpenApiController, OpenApiVersion};
+
+/// The group versions of other servers, published for discovery and OpenAPI.
+#[derive(Default)]
+pub(crate) struct RemoteVersions {
+    publisher: Arc<Publisher>,
+    /// By the name of the APIService.
+    known: Mutex<HashMap<String, Known>>,
+}
+
+/// A group version, as far as it is known.
+struct Known {
+    group: String,
+    version: String,
+    priority: Priority,
+    service: ServiceReference,
+    /// The resources that its server had when it was last asked; stale ones are forgotten.
+    resources: Option<Vec<Resource>>,
+    openapi_v2: Option<RemoteDocument>,
+    openapi_v3: Option<RemoteDocument>,
+}
+
+impl Known {
+    fn contribution(&self) -> Contribution {
+        Contribution::Remote(Arc::new(RemoteVersion {
+            version: GroupVersion {
+                group: self.group.as_str().into(),
+                version: self.version.as_str().into(),
+                resources: self.resources.clone().unwrap_or_default(),
+            },
+            priority: self.priority,
+            is_stale: self.resources.is_none(),
+            openapi_v2: self.openapi_v2.clone(),
+            openapi_v3: self.openapi_v3.clone(),
+        }))
+    }
+
+    fn document(&self, version: OpenApiVersion) -> &Option<RemoteDocument> {
+        match version {
+            OpenApiVersion::V2 => &self.openapi_v2,
+            OpenApiVersion::V3 => &self.openapi_v3,
+        }
+    }
+}
+
+impl RemoteVersions {
+    pub(crate) fn publisher(&self) -> &Arc<Publisher> {
+        &self.publisher
+    }
+
+    fn known(&self) -> MutexGuard<'_, HashMap<String, Known>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Publishes an APIService, stale until its server was asked. What is known of it stays, unless another server has it now.
+    pub(crate) fn add(&self, remote: &RemoteService) {
+        let mut known = self.known();
+        let service = &remote.server.service;
+        let found = match known.get_mut(&remote.name).filter(|found| found.service == *service) {
+            Some(found) if found.priority == remote.priority => return,
+            Some(found) => {
+                found.priority = remote.priority;
+                found
+            }
+            None => {
+                let new = Known {
+                    group: remote.group.clone(),
+                    version: remote.version.clone(),
+                    priority: remote.priority,
+                    service: service.clone(),
+                    resources: None,
+                    openapi_v2: None,
+                    openapi_v3: None,
+                };
+                known.insert(remote.name.clone(), new);
+                &known[&remote.name]
+            }
+        };
+        self.publish(&remote.name, found);
+    }
+
+    pub(crate) fn remove(&self, name: &str) {
+        let mut known = self.known();
+        known.remove(name);
+        self.publisher.publish(name, None);
+    }
+
+    /// Called while the lock is held, so that changes are published in their order.
+    fn publish(&self, name: &str, known: &Known) {
+        // The core group has a discovery document of its own.
+        if !known.group.is_empty() {
+            self.publisher.publish(name, Some(known.contribution()));
+        }
+    }
+
+    /// Sets the resources of a group version; `None`: its server could not be asked.
+    fn set_resources(&self, name: &str, resources: Option<Vec<Resource>>) {
+        let mut known = self.known();
+        let Some(found) = known.get_mut(name).filter(|found| found.resources != resources) else { return };
+        found.resources = resources;
+        self.publish(name, &known[name]);
+    }
+
+    /// Returns the hash of a document that is known.
+    fn document_hash(&self, name: &str, version: OpenApiVersion) -> Option<String> {
+        Some(self.known().get(name)?.document(version).as_ref()?.hash.clone())
+    }
+
+    /// Sets a document. Group versions of one server share it.
+    fn set_document(&self, name: &str, version: OpenApiVersion, mut document: Option<RemoteDocument>) {
+        let mut known = self.known();
+        let Some(service) = known.get(name).map(|found| found.service.clone()) else { return };
+        if let Some(new) = &mut document {
+            let of_server = known.values().filter(|found| found.service == service);
+            let same = of_server.filter_map(|found| found.document(version).as_ref());
+            if let Some(same) = same.into_iter().find(|same| *same == new) {
+                *new = same.clone();
+            }
+        }
+        let Some(found) = known.get_mut(name).filter(|found| *found.document(version) != document) else {
+            return;
+        };
+        match version {
+            OpenApiVersion::V2 => found.openapi_v2 = document,
+            OpenApiVersion::V3 => found.openapi_v3 = document,
+        }
+        self.publish(name, &known[name]);
+    }
+
+    /// Returns the resources of these APIServices for controllers, and what is not known.
+    pub(crate) fn catalog(
+        &self,
+        services: &[Arc<RemoteService>],
+    ) -> (Vec<CatalogResource>, Vec<(String, String)>) {
+        let known = self.known();
+        let mut failures = Vec::new();
+        let mut by_group: BTreeMap<&str, Vec<(&RemoteService, &[Resource])>> = BTreeMap::new();
+        for service in services {
+            let found = known.get(&service.name).and_then(|found| found.resources.as_deref());
+            match found.filter(|_| service.is_available) {
+                Some(resources) => by_group.entry(&service.group).or_default().push((service, resources)),
+                None => {
+                    let version = format!("{}/{}", service.group, service.version);
+                    let why = format!("stale GroupVersion discovery: {version}");
+                    failures.push((version, why));
+                }
+            }
+        }
+        let mut listed: Vec<CatalogResource> = Vec::new();
+        for versions in by_group.values_mut() {
+            versions.sort_by(|(a, _), (b, _)| {
+                let by_priority = b.priority.version.cmp(&a.priority.version);
+                by_priority.then_with(|| version_order(&a.version, &b.version))
+            });
+            for (service, resources) in versions {
+                for resource in resources.iter() {
+                    let is_listed = |known: &CatalogResource| {
+                        known.resource.group == service.group
+                            && known.resource.resource == resource.name.as_str()
+                    };
+                    if !listed.iter().any(is_listed) {
+                        listed.push(catalog_resource(service, resource));
+                    }
+                }
+            }
+        }
+        (listed, failures)
+    }
+
+    /// Returns the resource of a kind, and whether it is namespaced.
+    pub(crate) fn resource_of_kind(&self, group: &str, version: &str, kind: &str) -> Option<(String, bool)> {
+        let known = self.known();
+        let found = known.get(&format!("{version}.{group}"))?;
+        let resource = found.resources.as_ref()?.iter().find(|resource| resource.kind.name == kind)?;
+        Some((resource.name.to_string(), resource.namespaced))
+    }
+}
+
+fn catalog_resource(service: &RemoteService, resource: &Resource) -> CatalogResource {
+    let has = |verb: &str| resource.verbs.iter().any(|known| known == verb);
+    CatalogResource {
+        resource: GroupVersionResource::new(&*service.group, &*service.version, &*resource.name),
+        kind: resource.kind.name.to_string(),
+        is_namespaced: resource.namespaced,
+        verbs: CatalogVerbs {
+            list: has("list"),
+            delete: has("delete"),
+            delete_collection: has("deletecollection"),
+        },
+        stored: None,
+    }
+}
