@@ -224,6 +224,53 @@ mod tests {
         }
     }
 
+    fn index() -> Index {
+        let connector = crate::server::testing::connector();
+        let (remote, replaced, available) = Default::default();
+        Index { remote, replaced, available, connector }
+    }
+
+    fn service(version: &str, service: &str, status: &str) -> Value {
+        pintle_registry::testing::object(&format!(
+            r#"{{"spec":{{"group":"g","version":"{version}","groupPriorityMinimum":100,"versionPriority":5{service}}},
+                "status":{{"conditions":[{{"type":"Available","status":"{status}"}}]}}}}"#
+        ))
+    }
+
+    const BEHIND: &str = r#","service":{"namespace":"ns","name":"s","port":8443},"caBundle":"YQ==""#;
+
+    #[test]
+    fn group_versions_of_one_server_share_its_connections_and_changes_keep_them() {
+        let mut index = index();
+        for version in ["v1", "v2"] {
+            index.set(0, &format!("{version}.g"), Some(&service(version, BEHIND, "False")));
+        }
+        let first = index.remote["g/v1"].clone();
+        assert!(Arc::ptr_eq(&first.server, &index.remote["g/v2"].server));
+        assert_eq!((first.server.service.port, first.is_available, first.priority.version), (8443, false, 5));
+        index.set(0, "v1.g", Some(&service("v1", BEHIND, "True")));
+        assert!(index.remote["g/v1"].is_available && index.available["v1.g"]);
+        // All are read again, after one was deleted unseen.
+        index.clear(0);
+        index.set(0, "v1.g", Some(&service("v1", BEHIND, "True")));
+        index.reloaded(0);
+        assert!(Arc::ptr_eq(&first.server, &index.remote["g/v1"].server) && index.remote.len() == 1);
+        // Another certificate is another server, as far as connections go.
+        let other = BEHIND.replace("YQ==", "Yg==");
+        index.set(0, "v1.g", Some(&service("v1", &other, "True")));
+        assert!(!Arc::ptr_eq(&first.server, &index.remote["g/v1"].server));
+    }
+
+    #[test]
+    fn a_service_that_becomes_local_is_not_remote() {
+        let mut index = index();
+        index.set(0, "v1.g", Some(&service("v1", BEHIND, "True")));
+        index.set(0, "v1.g", Some(&service("v1", "", "True")));
+        assert!(index.remote.is_empty() && index.available["v1.g"]);
+        index.set(0, "v1.g", None);
+        assert!(index.available.is_empty());
+    }
+
     #[test]
     fn names_have_the_keys_of_their_paths() {
         assert_eq!(key_of_name("v1.example.com").as_deref(), Some("example.com/v1"));

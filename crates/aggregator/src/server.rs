@@ -151,3 +151,58 @@ impl Server {
         Err(Unanswered { url: Some(url), reason: answer })
     }
 }
+
+#[cfg(test)]
+pub(crate) mod testing {
+    use async_trait::async_trait;
+
+    use super::*;
+
+    /// Knows no service.
+    struct Nowhere;
+
+    #[async_trait]
+    impl Resolver for Nowhere {
+        async fn resolve(&self, _: &str, name: &str, _: u16) -> Result<Address, String> {
+            Err(format!("service {} not found", pintle_meta::quote(name)))
+        }
+    }
+
+    /// A connector that leads nowhere.
+    pub(crate) fn connector() -> Arc<Connector> {
+        Arc::new(Connector {
+            resolver: Arc::new(Nowhere),
+            egress: None,
+            key_pair: None,
+            uid_headers: true,
+            clock: Clock::system(),
+            random: Random::seeded(1),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn server(tls: ServerTls) -> Server {
+        let service = ServiceReference { namespace: "ns".into(), name: "boats".into(), port: 443 };
+        Server::new(service, tls, testing::connector())
+    }
+
+    #[tokio::test]
+    async fn a_service_that_is_nowhere_has_no_document() {
+        let server = server(ServerTls { ca_bundle: Vec::new(), skip_verification: true });
+        let user = User::default();
+        let fetch = Fetch { path: "/apis", user: &user, accept: "*/*", etag: None, limit: LONGEST };
+        let unanswered = server.fetch(fetch).await.err().unwrap();
+        assert!(unanswered.url.is_none());
+        assert_eq!(unanswered.reason, "service \"boats\" not found");
+    }
+
+    #[test]
+    fn a_bundle_that_is_none_is_an_error_of_every_request() {
+        let server = server(ServerTls { ca_bundle: b"no PEM".to_vec(), skip_verification: false });
+        assert!(server.client().is_err());
+    }
+}

@@ -245,3 +245,7 @@ impl Controller for AutoRegistration {
         tracing::error!("{name} failed with : {}", status.message);
     }
 }
+
+#[cfg(test)]
+#[path = "automatic_tests.rs"]
+mod tests;

@@ -1,6 +1,7 @@
 //! The documents of other servers: which resources their group versions have, and their OpenAPI documents. Controllers fetch them, so
 //! that no request waits for another server's document.
 
+mod conversion;
 mod decode;
 mod discovery;
 mod openapi;
@@ -208,5 +209,90 @@ fn catalog_resource(service: &RemoteService, resource: &Resource) -> CatalogReso
             delete_collection: has("deletecollection"),
         },
         stored: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pintle_discovery::{GroupSource, Kind};
+
+    use super::*;
+    use crate::server::{Server, ServerTls, testing};
+
+    fn remote(version: &str, priority: i32, is_available: bool) -> Arc<RemoteService> {
+        let service = ServiceReference { namespace: "ns".into(), name: "s".into(), port: 443 };
+        let tls = ServerTls { ca_bundle: Vec::new(), skip_verification: true };
+        Arc::new(RemoteService {
+            name: format!("{version}.g"),
+            group: "g".into(),
+            version: version.into(),
+            priority: Priority { group: 100, version: priority },
+            is_available,
+            server: Arc::new(Server::new(service, tls, testing::connector())),
+        })
+    }
+
+    fn boats() -> Vec<Resource> {
+        vec![Resource {
+            name: "boats".into(),
+            singular: "boat".into(),
+            short_names: Vec::new(),
+            categories: Vec::new(),
+            kind: Kind { name: "Boat".into(), foreign: None },
+            namespaced: true,
+            verbs: vec!["list".into(), "delete".into()],
+            subresources: Vec::new(),
+            storage: None,
+        }]
+    }
+
+    #[test]
+    fn a_group_version_is_stale_until_its_server_was_asked_and_when_it_fails() {
+        let versions = RemoteVersions::default();
+        let stale = |versions: &RemoteVersions| match versions.publisher().take_changes().pop() {
+            Some((_, Some(Contribution::Remote(remote)))) => Some(remote.is_stale),
+            _ => None,
+        };
+        versions.add(&remote("v1", 1, true));
+        assert_eq!(stale(&versions), Some(true));
+        versions.set_resources("v1.g", Some(boats()));
+        assert_eq!(stale(&versions), Some(false));
+        versions.set_resources("v1.g", Some(boats()));
+        versions.add(&remote("v1", 1, false));
+        assert_eq!(stale(&versions), None, "nothing has changed");
+        versions.set_resources("v1.g", None);
+        assert_eq!(stale(&versions), Some(true));
+        versions.remove("v1.g");
+        assert!(matches!(&versions.publisher().take_changes()[..], [(_, None)]));
+    }
+
+    #[test]
+    fn controllers_see_the_preferred_version_and_what_is_not_known() {
+        let versions = RemoteVersions::default();
+        let all = [remote("v1", 1, true), remote("v2", 5, true), remote("v3", 9, false)];
+        all.iter().for_each(|remote| versions.add(remote));
+        for name in ["v1.g", "v2.g", "v3.g"] {
+            versions.set_resources(name, Some(boats()));
+        }
+        let (resources, failures) = versions.catalog(&all);
+        let found: Vec<&str> = resources.iter().map(|found| found.resource.version.as_str()).collect();
+        assert_eq!(found, ["v2"]);
+        assert!(resources[0].verbs.delete && !resources[0].verbs.delete_collection);
+        assert_eq!(failures, [("g/v3".into(), "stale GroupVersion discovery: g/v3".into())]);
+        assert_eq!(versions.resource_of_kind("g", "v1", "Boat"), Some(("boats".into(), true)));
+        assert_eq!(versions.resource_of_kind("g", "v1", "Ship"), None);
+    }
+
+    #[test]
+    fn group_versions_of_one_server_share_its_document() {
+        let versions = RemoteVersions::default();
+        for version in ["v1", "v2"] {
+            versions.add(&remote(version, 1, true));
+            let document = RemoteDocument { json: b"{}".to_vec().into(), hash: "A".into() };
+            versions.set_document(&format!("{version}.g"), OpenApiVersion::V2, Some(document));
+        }
+        let known = versions.known();
+        let json = |name: &str| known[name].openapi_v2.as_ref().unwrap().json.clone();
+        assert!(Arc::ptr_eq(&json("v1.g"), &json("v2.g")));
     }
 }

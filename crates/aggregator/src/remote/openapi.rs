@@ -17,7 +17,7 @@ use pintle_meta::Status;
 use pintle_outbound::Answer;
 use pintle_registry::Result;
 
-use super::{RemoteVersions, decode};
+use super::{RemoteVersions, conversion, decode};
 use crate::api_services::{ApiServices, RemoteService};
 use crate::registration::{Subscribers, subscribe};
 use crate::server::Fetch;
@@ -99,7 +99,7 @@ async fn v2(remote: &RemoteService, known: Option<String>) -> std::result::Resul
 async fn v3(remote: &RemoteService, known: Option<String>) -> std::result::Result<Fetched, String> {
     let answer = ask(remote, "/openapi/v3", None).await?;
     match answer.status {
-        StatusCode::NOT_FOUND => return Ok(Fetched::None),
+        StatusCode::NOT_FOUND => return converted(remote, known.as_deref()).await,
         StatusCode::OK => {}
         _ => return Err("Error, could not get list of group versions for APIService".into()),
     }
@@ -117,21 +117,39 @@ async fn v3(remote: &RemoteService, known: Option<String>) -> std::result::Resul
     }
 }
 
+/// Returns the document of version 2 as version 3, of a server that has no other.
+async fn converted(remote: &RemoteService, known: Option<&str>) -> std::result::Result<Fetched, String> {
+    let answer = ask(remote, "/openapi/v2", None).await?;
+    match answer.status {
+        StatusCode::OK => {}
+        StatusCode::NOT_FOUND => return Ok(Fetched::None),
+        code => return Err(format!("failed to retrieve openAPI spec, http error: {}", code.as_u16())),
+    }
+    let json = conversion::v2_to_v3(&answer.body)?;
+    let hash = hash(&json);
+    match known == Some(&hash) {
+        true => Ok(Fetched::Unchanged),
+        false => Ok(Fetched::Document(RemoteDocument { json: json.into(), hash })),
+    }
+}
+
 /// Reads a document, which clients get as it is: it must be JSON, and its hash must fit into a header.
 fn document(answer: &Answer, hash: Option<String>) -> std::result::Result<RemoteDocument, String> {
     json::decode_any(&answer.body).map_err(|error| error.to_string())?;
     let is_plain = |hash: &String| {
         !hash.is_empty() && hash.len() <= 256 && hash.bytes().all(|byte| byte.is_ascii_alphanumeric())
     };
-    let hash = hash.filter(is_plain).unwrap_or_else(|| {
-        let mut own = String::with_capacity(64);
-        for byte in digest(&SHA256, &answer.body).as_ref() {
-            // Writing to a string does not fail.
-            let _ = write!(own, "{byte:02X}");
-        }
-        own
-    });
+    let hash = hash.filter(is_plain).unwrap_or_else(|| self::hash(&answer.body));
     Ok(RemoteDocument { json: answer.body.to_vec().into(), hash })
+}
+
+fn hash(document: &[u8]) -> String {
+    let mut hash = String::with_capacity(64);
+    for byte in digest(&SHA256, document).as_ref() {
+        // Writing to a string does not fail.
+        let _ = write!(hash, "{byte:02X}");
+    }
+    hash
 }
 
 #[async_trait]
