@@ -225,7 +225,7 @@ impl Controller for RemoteAvailability {
         }
         super::write(&self.statuses, &self.metrics, &service, &state).await?;
         match state.reason {
-            FAILED_CHECK => Err(Box::new(Status::internal(state.message))),
+            FAILED_CHECK => Err(Box::new(Status::plain(state.message))),
             _ => Ok(Requeue::After(INTERVAL)),
         }
     }

@@ -6,7 +6,8 @@ use serde_json::{Map, Value, json};
 const METHODS: [&str; 7] = ["get", "put", "post", "delete", "options", "head", "patch"];
 
 /// Fields of an operation that are the same in both versions.
-const OF_OPERATION: [&str; 6] = ["tags", "summary", "description", "externalDocs", "operationId", "deprecated"];
+const OF_OPERATION: [&str; 6] =
+    ["tags", "summary", "description", "externalDocs", "operationId", "deprecated"];
 
 /// Fields of a parameter that are the same in both versions.
 const OF_PARAMETER: [&str; 5] = ["name", "description", "in", "required", "allowEmptyValue"];
@@ -95,7 +96,8 @@ fn operation(found: &Value) -> Value {
 /// Returns a schema for each of these media types.
 fn content(media_types: &Value, of: &Value) -> Option<Value> {
     let media_types = media_types.as_array()?.iter().filter_map(Value::as_str);
-    let all: Map<String, Value> = media_types.map(|name| (name.to_owned(), json!({"schema": schema(of)}))).collect();
+    let all: Map<String, Value> =
+        media_types.map(|name| (name.to_owned(), json!({"schema": schema(of)}))).collect();
     Some(all.into())
 }
 
@@ -131,7 +133,9 @@ fn schema(of: &Value) -> Value {
     let mut converted: Map<String, Value> = Map::new();
     for (name, value) in fields {
         let value = match name.as_str() {
-            "properties" => entries(value).map(|(name, of)| (name.clone(), schema(of))).collect::<Map<_, _>>().into(),
+            "properties" => {
+                entries(value).map(|(name, of)| (name.clone(), schema(of))).collect::<Map<_, _>>().into()
+            }
             "items" | "additionalProperties" | "additionalItems" => match value.as_array() {
                 Some(all) => all.iter().map(schema).collect(),
                 None => schema(value),
@@ -140,7 +144,9 @@ fn schema(of: &Value) -> Value {
         };
         converted.insert(name.clone(), value);
     }
-    let Some(reference) = referred(of, "#/definitions/", "#/components/schemas/") else { return converted.into() };
+    let Some(reference) = referred(of, "#/definitions/", "#/components/schemas/") else {
+        return converted.into();
+    };
     converted.remove("$ref");
     if converted.is_empty() {
         return reference;
@@ -190,12 +196,16 @@ mod tests {
         assert_eq!(path["parameters"], json!([{"$ref": "#/components/parameters/pretty"}]));
         assert_eq!((&post["operationId"], &post["x-kubernetes-action"]), (&json!("create"), &json!("post")));
         assert_eq!(post["requestBody"]["content"]["application/json"]["schema"], boat);
-        let query = json!([{"name": "dryRun", "in": "query", "schema": {"type": "string", "uniqueItems": true}}]);
+        let query =
+            json!([{"name": "dryRun", "in": "query", "schema": {"type": "string", "uniqueItems": true}}]);
         assert_eq!(post["parameters"], query);
         assert_eq!(post["responses"]["200"]["content"]["application/json"]["schema"], boat);
         assert_eq!(post["responses"]["401"], json!({"description": "No"}));
         let properties = &v3["components"]["schemas"]["Boat"]["properties"];
-        assert_eq!(properties["spec"], json!({"allOf": [{"$ref": "#/components/schemas/Spec"}], "default": {}}));
+        assert_eq!(
+            properties["spec"],
+            json!({"allOf": [{"$ref": "#/components/schemas/Spec"}], "default": {}})
+        );
         assert_eq!(properties["parts"]["items"], json!({"$ref": "#/components/schemas/Part"}));
         assert_eq!(properties["labels"]["additionalProperties"], json!({"type": "string"}));
         assert_eq!(v3["components"]["securitySchemes"]["BearerToken"]["in"], "header");
@@ -205,7 +215,9 @@ mod tests {
     #[test]
     fn anything_is_converted_or_refused() {
         assert!(v2_to_v3(b"<html>").is_err());
-        for document in ["null", "[]", "{}", r#"{"paths":7,"definitions":{"a":[],"b":{"properties":3,"$ref":5}}}"#] {
+        for document in
+            ["null", "[]", "{}", r#"{"paths":7,"definitions":{"a":[],"b":{"properties":3,"$ref":5}}}"#]
+        {
             assert!(v2_to_v3(document.as_bytes()).is_ok(), "{document}");
         }
     }

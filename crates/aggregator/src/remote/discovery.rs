@@ -174,7 +174,7 @@ impl Controller for DiscoveryController {
             }
             Err(reason) => {
                 self.versions.set_resources(name, None);
-                Err(Box::new(Status::internal(reason)))
+                Err(Box::new(Status::plain(reason)))
             }
         }
     }

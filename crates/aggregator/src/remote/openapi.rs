@@ -169,7 +169,7 @@ impl Controller for OpenApiController {
 
     async fn reconcile(&self, name: &str) -> Result<Requeue> {
         let Some(remote) = self.services.named(name) else { return Ok(Requeue::Never) };
-        let fetched = self.fetch(&remote).await.map_err(|reason| Box::new(Status::internal(reason)))?;
+        let fetched = self.fetch(&remote).await.map_err(|reason| Box::new(Status::plain(reason)))?;
         // Another server has it now, whose event is queued.
         if !self.services.named(name).is_some_and(|now| Arc::ptr_eq(&now.server, &remote.server)) {
             return Ok(Requeue::Never);

@@ -87,7 +87,8 @@ async fn checks_and_paths_are_those_of_the_reference() {
     };
     let expect: Vec<String> = paths(&index).into_iter().filter(|path| is_here(&path.as_str())).collect();
     let found = paths(&server.admin().get("/").await.gives(200));
-    let found: Vec<String> = found.into_iter().filter(|path| !OWN.iter().any(|own| path.contains(own))).collect();
+    let found: Vec<String> =
+        found.into_iter().filter(|path| !OWN.iter().any(|own| path.contains(own))).collect();
     assert_eq!(found, expect);
 }
 

@@ -32,9 +32,14 @@ async fn the_condition_says_what_is_missing() {
     unavailable.is(503, "service unavailable\n");
     assert_eq!(freshness(&server, "boats.example.com").await, "Stale");
 
-    let ip = "127.0.0.1";
+    let ip = "127.0.0.2";
     let ports = json!([{"name": "https", "port": 1}]);
-    post(&server, SERVICES, &json!({"metadata": {"name": "boats"}, "spec": {"clusterIP": ip, "ports": ports}})).await;
+    post(
+        &server,
+        SERVICES,
+        &json!({"metadata": {"name": "boats"}, "spec": {"clusterIP": ip, "ports": ports}}),
+    )
+    .await;
     let message = format!("service/boats in \"default\" is not listening on port {port}");
     becomes(&server, "False", "ServicePortError", &message).await;
     let ports = json!({"spec": {"ports": [{"name": "https", "port": port}]}});
@@ -60,7 +65,9 @@ async fn the_condition_says_what_is_missing() {
     assert_eq!(asked.all("x-remote-group"), ["system:masters"]);
     let managed = server.admin().get(&format!("{API_SERVICES}/{NAME}")).await.gives(200);
     let managers = managed["metadata"]["managedFields"].as_array().expect("managers").clone();
-    assert!(managers.iter().any(|found| found["subresource"] == "status" && found["manager"] == "kube-apiserver"));
+    assert!(
+        managers.iter().any(|found| found["subresource"] == "status" && found["manager"] == "kube-apiserver")
+    );
 
     delete(&server, &format!("{SLICES}/boats-1")).await;
     let message = "cannot find endpointslices for service/boats in \"default\"";
@@ -69,7 +76,9 @@ async fn the_condition_says_what_is_missing() {
     let line = |line: &str| assert!(metrics.lines().any(|found| found == line), "{line}");
     line(&format!("aggregator_unavailable_apiservice{{name=\"{NAME}\"}} 1"));
     line("aggregator_unavailable_apiservice{name=\"v1.apps\"} 0");
-    line(&format!("aggregator_unavailable_apiservice_total{{name=\"{NAME}\",reason=\"EndpointsNotFound\"}} 1"));
+    line(&format!(
+        "aggregator_unavailable_apiservice_total{{name=\"{NAME}\",reason=\"EndpointsNotFound\"}} 1"
+    ));
 
     delete(&server, &format!("{API_SERVICES}/{NAME}")).await;
     eventually("the group is gone", async || freshness(&server, "boats.example.com").await.is_empty()).await;
@@ -108,7 +117,9 @@ async fn a_server_that_does_not_answer_is_not_available_until_it_does() {
     merge(&server, &path, &bundle(&other.pem)).await;
     eventually("the certificate is refused", async || {
         let (status, reason, message) = available(&server, NAME).await;
-        status == "False" && reason == "FailedDiscoveryCheck" && message.contains("tls: failed to verify certificate: x509:")
+        status == "False"
+            && reason == "FailedDiscoveryCheck"
+            && message.contains("tls: failed to verify certificate: x509:")
     })
     .await;
     merge(&server, &path, &bundle(&extension.authority)).await;

@@ -50,7 +50,9 @@ async fn a_dead_server_delays_only_requests_for_its_own_group() {
         delete(&server, &format!("/api/v1/namespaces/{name}")).await;
         eventually("the condition", async || {
             let found = server.admin().get(&format!("/api/v1/namespaces/{name}")).await.gives(200);
-            found["status"]["conditions"].to_string().contains("stale GroupVersion discovery: dead.example.com/v1")
+            found["status"]["conditions"]
+                .to_string()
+                .contains("stale GroupVersion discovery: dead.example.com/v1")
         })
         .await;
         assert!(begun.elapsed() < SOON, "{:?}", begun.elapsed());
@@ -63,9 +65,15 @@ async fn a_dead_server_delays_only_requests_for_its_own_group() {
         }
     }
     // Its own clients hear after the checks that it is not there.
-    eventually("the check", async || available(&server, "v1.dead.example.com").await.1 == "FailedDiscoveryCheck").await;
+    eventually("the check", async || {
+        available(&server, "v1.dead.example.com").await.1 == "FailedDiscoveryCheck"
+    })
+    .await;
     let message = available(&server, "v1.dead.example.com").await.2;
-    assert!(message.contains("context deadline exceeded (Client.Timeout exceeded while awaiting headers)"), "{message}");
+    assert!(
+        message.contains("context deadline exceeded (Client.Timeout exceeded while awaiting headers)"),
+        "{message}"
+    );
     server.admin().get("/apis/dead.example.com/v1/boats").await.is(503, "service unavailable\n");
     delete(&server, &format!("{API_SERVICES}/v1.dead.example.com")).await;
     eventually("the namespaces are gone", async || {

@@ -166,8 +166,10 @@ impl ExtensionServer {
         let mut config = builder.with_single_cert(chain, key).expect("a pair");
         config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
         let acceptor = TlsAcceptor::from(Arc::new(config));
-        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
-        let address = listener.local_addr().expect("an address");
+        // At every address of this machine, so that any can be the service's.
+        let listener = TcpListener::bind("0.0.0.0:0").await.expect("a port");
+        let port = listener.local_addr().expect("an address").port();
+        let address = SocketAddr::from(([127, 0, 0, 1], port));
         let state = Arc::new(State {
             setup: setup.clone(),
             objects: Mutex::default(),
@@ -363,9 +365,13 @@ impl State {
     fn document(&self, seen: &Seen) -> Option<Answer> {
         let setup = &self.setup;
         let (group_version, kind) = (setup.group_version(), setup.kind);
-        let verbs = json!(["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"]);
+        let verbs =
+            json!(["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"]);
         let singular = kind.to_lowercase();
-        if seen.path == "/apis" && setup.aggregated && text(&seen.headers, &http::header::ACCEPT).contains("v=v2;") {
+        if seen.path == "/apis"
+            && setup.aggregated
+            && text(&seen.headers, &http::header::ACCEPT).contains("v=v2;")
+        {
             if text(&seen.headers, &IF_NONE_MATCH) == "\"one\"" {
                 return Some(Response::builder().status(304).body(body("")).expect("an answer"));
             }
@@ -373,7 +379,8 @@ impl State {
             let resource = json!({"resource": setup.resource, "responseKind": kind, "verbs": verbs,
                 "scope": if setup.namespaced { "Namespaced" } else { "Cluster" },
                 "singularResource": singular, "shortNames": ["xb"]});
-            let versions = json!([{"version": setup.version, "resources": [resource], "freshness": "Current"}]);
+            let versions =
+                json!([{"version": setup.version, "resources": [resource], "freshness": "Current"}]);
             let list = json!({"kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2",
                 "metadata": {}, "items": [{"metadata": {"name": setup.group}, "versions": versions}]});
             let mut answer = reply(StatusCode::OK, &list);
@@ -426,7 +433,11 @@ impl State {
 
     async fn object(&self, request: Request<Incoming>, seen: &Seen) -> Answer {
         let Some((namespace, name)) = self.place(&seen.path) else {
-            return failure(StatusCode::NOT_FOUND, "NotFound", "the server could not find the requested resource");
+            return failure(
+                StatusCode::NOT_FOUND,
+                "NotFound",
+                "the server could not find the requested resource",
+            );
         };
         if seen.path.ends_with("/echo") {
             return echo(request);
@@ -457,7 +468,10 @@ impl State {
                 objects.all.retain(|(of, known), _| !(of == namespace && (name.is_empty() || known == name)));
                 match !name.is_empty() && objects.all.len() == before {
                     true => missing(),
-                    false => reply(StatusCode::OK, &json!({"kind": "Status", "apiVersion": "v1", "status": "Success"})),
+                    false => reply(
+                        StatusCode::OK,
+                        &json!({"kind": "Status", "apiVersion": "v1", "status": "Success"}),
+                    ),
                 }
             }
             _ => failure(StatusCode::METHOD_NOT_ALLOWED, "MethodNotAllowed", "not allowed"),

@@ -36,9 +36,12 @@ async fn kubectl_works_with_the_objects_of_an_extension_server() {
     .await;
     let watch = tokio::spawn({
         let kubectl = kubectl.clone();
-        async move { kubectl.run(&["get", "boats", "--watch-only", "--request-timeout=3s", "-o", "name"], "").await }
+        async move {
+            kubectl.run(&["get", "boats", "--watch-only", "--request-timeout=3s", "-o", "name"], "").await
+        }
     });
-    eventually("the watch", async || extension.seen().iter().any(|seen| seen.query.contains("watch=true"))).await;
+    eventually("the watch", async || extension.seen().iter().any(|seen| seen.query.contains("watch=true")))
+        .await;
     tokio::time::sleep(Duration::from_millis(100)).await;
     kubectl.ok("annotate boat anna seen=yes").await;
     assert!(watch.await.expect("kubectl").stdout.contains("boat.boats.example.com/anna"));

@@ -25,7 +25,8 @@ async fn objects_of_another_server_are_read_written_and_watched() {
     let extension = extend(&server, Setup::boats()).await;
     for client in [server.admin(), server.admin().http2()] {
         let mut watch = client.follow(&format!("{BOATS}?watch=true"), &[]).await;
-        eventually("the watch", async || extension.seen().iter().any(|seen| seen.query == "watch=true")).await;
+        eventually("the watch", async || extension.seen().iter().any(|seen| seen.query == "watch=true"))
+            .await;
         post(&server, BOATS, &boat("anna")).await;
         let event = watch.line().await.expect("an event");
         assert_eq!((&event["type"], &event["object"]["metadata"]["name"]), (&json!("ADDED"), &json!("anna")));
@@ -44,7 +45,10 @@ async fn objects_of_another_server_are_read_written_and_watched() {
     // The path and the query are what this server has read.
     server.admin().get(&format!("{BOATS}/x%2Fy%20z?b=2&a=1;c=3&limit=5")).await.code_is(404);
     let seen = extension.seen().pop().expect("a request");
-    assert_eq!((seen.path.as_str(), seen.query.as_str()), (format!("{BOATS}/x/y%20z").as_str(), "b=2&limit=5"));
+    assert_eq!(
+        (seen.path.as_str(), seen.query.as_str()),
+        (format!("{BOATS}/x/y%20z").as_str(), "b=2&limit=5")
+    );
     // The list of its resources is its own.
     let list = server.admin().get("/apis/boats.example.com/v1").await.gives(200);
     assert_eq!(list["resources"][0]["name"], "boats");
@@ -52,8 +56,12 @@ async fn objects_of_another_server_are_read_written_and_watched() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_request_comes_in_the_name_of_its_user_and_no_other() {
-    let server = Launch::new().tokens().arg("--authorization-mode=AlwaysAllow").start().await;
+    let server = Launch::new().tokens().start().await;
     ready(&server).await;
+    let binding = json!({"metadata": {"name": "dev"}, "subjects": [{"kind": "Group", "name": "dev",
+        "apiGroup": "rbac.authorization.k8s.io"}], "roleRef": {"apiGroup": "rbac.authorization.k8s.io",
+        "kind": "ClusterRole", "name": "cluster-admin"}});
+    post(&server, "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", &binding).await;
     let extension = extend(&server, Setup::boats()).await;
     let smuggled = [
         ("x-remote-user", "admin"),
@@ -77,8 +85,11 @@ async fn a_request_comes_in_the_name_of_its_user_and_no_other() {
     assert_eq!(seen.all("audit-id").len(), 1);
 
     // An impersonated user is the user, with extra values; the headers that asked for it do not pass.
-    let impersonated =
-        [("impersonate-user", "bob"), ("impersonate-extra-example.com%2fscope", "some"), ("impersonate-extra-b", "c")];
+    let impersonated = [
+        ("impersonate-user", "bob"),
+        ("impersonate-extra-example.com%2fscope", "some"),
+        ("impersonate-extra-b", "c"),
+    ];
     server.client().token(MASTER).request(Method::GET, BOATS, &impersonated, "").await.code_is(200);
     let seen = extension.last(BOATS);
     assert_eq!(seen.all("x-remote-user"), ["bob"]);
@@ -104,7 +115,9 @@ async fn extension_servers_trust_the_front_proxy_and_ask_about_everyone_else() {
     // This server asks its authorizer first.
     let refused = server.client().token(ALICE).get(BOATS).await;
     refused.code_is(403);
-    assert!(refused.body.contains(r#"boats.boats.example.com is forbidden: User \"alice\" cannot list resource"#));
+    assert!(
+        refused.body.contains(r#"boats.boats.example.com is forbidden: User \"alice\" cannot list resource"#)
+    );
     post(&server, &format!("{roles}/clusterroles"), &role).await;
     let binding = json!({"metadata": {"name": "boats"}, "subjects": [{"kind": "User", "name": "alice",
         "apiGroup": "rbac.authorization.k8s.io"}], "roleRef": {"apiGroup": "rbac.authorization.k8s.io",
@@ -189,17 +202,27 @@ async fn documents_of_another_server_are_merged() {
     ready(&server).await;
     let before = server.admin().get("/openapi/v2").await.gives(200);
     let extension = extend(&server, Setup::boats()).await;
-    let _older =
-        extend(&server, Setup { service: "old", group: "old.example.com", aggregated: false, openapi: false, ..Setup::boats() })
-            .await;
+    let _older = extend(
+        &server,
+        Setup {
+            service: "old",
+            group: "old.example.com",
+            aggregated: false,
+            openapi: false,
+            ..Setup::boats()
+        },
+    )
+    .await;
     let client = server.admin();
     let path = "/apis/boats.example.com/v1/namespaces/{namespace}/boats";
-    eventually("OpenAPI v2", async || client.get("/openapi/v2").await.gives(200)["paths"][path].is_object()).await;
+    eventually("OpenAPI v2", async || client.get("/openapi/v2").await.gives(200)["paths"][path].is_object())
+        .await;
     let merged = client.get("/openapi/v2").await.gives(200);
     assert!(merged["definitions"]["com.example.Boat"].is_object());
     assert_eq!(merged["paths"]["/api/v1/pods"], before["paths"]["/api/v1/pods"]);
     let name = "apis/boats.example.com/v1";
-    eventually("OpenAPI v3", async || client.get("/openapi/v3").await.gives(200)["paths"][name].is_object()).await;
+    eventually("OpenAPI v3", async || client.get("/openapi/v3").await.gives(200)["paths"][name].is_object())
+        .await;
     let url = client.get("/openapi/v3").await.gives(200)["paths"][name]["serverRelativeURL"].clone();
     assert_eq!(url, "/openapi/v3/apis/boats.example.com/v1?hash=ABC123");
     let document = client.get(url.as_str().expect("a URL")).await;

@@ -90,7 +90,8 @@ async fn group_versions_of_custom_resources_have_them_as_long_as_they_are_served
     ready(&server).await;
     let versions = || vec![version("v1", &plain_schema()), version("v2", &plain_schema())];
     post(&server, DEFINITIONS, &definition("example.com", "Boat", "Namespaced", versions())).await;
-    post(&server, DEFINITIONS, &definition("example.com", "Ship", "Namespaced", vec![versions().remove(0)])).await;
+    post(&server, DEFINITIONS, &definition("example.com", "Ship", "Namespaced", vec![versions().remove(0)]))
+        .await;
     eventually("registration", async || all(&server).await.contains_key("v2.example.com")).await;
     let found = all(&server).await["v1.example.com"].clone();
     assert_eq!(found["metadata"]["labels"], json!({LABEL: "true"}));
