@@ -12,7 +12,7 @@ pub(super) type Versions = HashMap<(String, String), Vec<Resource>>;
 
 /// Reads an `APIGroupDiscoveryList`; both versions have the same fields.
 pub(super) fn aggregated(body: &[u8]) -> Result<Versions, String> {
-    let list = object(body)?;
+    let list = object(body, "APIGroupDiscoveryList")?;
     let mut versions = Versions::new();
     for item in list.items_at(&["items"]) {
         let group = item.text_at(&["metadata", "name"]);
@@ -28,7 +28,7 @@ pub(super) fn aggregated(body: &[u8]) -> Result<Versions, String> {
 
 /// Reads the `APIResourceList` of a group version. Subresources follow their resources there, or stand alone.
 pub(super) fn legacy(body: &[u8], group: &str, version: &str) -> Result<Vec<Resource>, String> {
-    let list = object(body)?;
+    let list = object(body, "APIResourceList")?;
     let mut resources: Vec<Resource> = Vec::new();
     let all = list.items_at(&["resources"]);
     for found in all.iter().filter(|found| !found.text_at(&["name"]).contains('/')) {
@@ -71,16 +71,20 @@ pub(super) fn legacy(body: &[u8], group: &str, version: &str) -> Result<Vec<Reso
 
 /// Reads the index of OpenAPI documents of version 3. Returns the path of the document of a group version.
 pub(super) fn openapi_v3_path(body: &[u8], group: &str, version: &str) -> Result<Option<String>, String> {
-    let index = object(body)?;
+    let index = object(body, "")?;
     let name = format!("apis/{group}/{version}");
     let url = index.at(&["paths", &name, "serverRelativeURL"]).and_then(Value::as_str);
     // A server must not lead elsewhere.
     Ok(url.filter(|url| url.starts_with("/openapi/v3/")).map(str::to_owned))
 }
 
-fn object(body: &[u8]) -> Result<Value, String> {
+/// Reads an object of a kind; the index of OpenAPI documents has none.
+fn object(body: &[u8], kind: &str) -> Result<Value, String> {
     let value = json::decode_untyped(body).map_err(|error| error.to_string())?.value;
-    if value.as_object().is_some() { Ok(value) } else { Err("not an object".into()) }
+    match value.kind() == kind {
+        true => Ok(value),
+        false => Err(format!("the document is of kind {}", pintle_meta::quote(value.kind()))),
+    }
 }
 
 fn resource(found: &Value, group: &str, version: &str) -> Resource {

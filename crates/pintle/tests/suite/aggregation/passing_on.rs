@@ -87,6 +87,7 @@ async fn a_request_comes_in_the_name_of_its_user_and_no_other() {
     // An impersonated user is the user, with extra values; the headers that asked for it do not pass.
     let impersonated = [
         ("impersonate-user", "bob"),
+        ("impersonate-group", "dev"),
         ("impersonate-extra-example.com%2fscope", "some"),
         ("impersonate-extra-b", "c"),
     ];
