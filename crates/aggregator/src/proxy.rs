@@ -3,7 +3,6 @@
 //! The paths of a remote group version are its server's, the document of its resources among them. While its APIService is not
 //! available, they are answered with 503.
 
-use std::borrow::Cow;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -139,7 +138,7 @@ fn limits(request: &Request, url: &Url) -> StreamLimits {
 /// Returns the parameters of a query in the order of their names, without those that are malformed: what this server has not read,
 /// the other one does not see.
 fn normal_query(query: &str) -> String {
-    let mut pairs: Vec<(Cow<'_, [u8]>, Cow<'_, [u8]>)> = Vec::new();
+    let mut pairs: Vec<(Vec<u8>, Vec<u8>)> = Vec::new();
     for pair in query.split('&').filter(|pair| !pair.is_empty() && !pair.contains(';')) {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
         if let (Some(name), Some(value)) = (unescape(name), unescape(value)) {
@@ -154,12 +153,12 @@ fn normal_query(query: &str) -> String {
 }
 
 /// Returns the text of a part of a query; `None` if it has half an escape.
-fn unescape(text: &str) -> Option<Cow<'_, [u8]>> {
+fn unescape(text: &str) -> Option<Vec<u8>> {
     let is_whole = text
         .split('%')
         .skip(1)
         .all(|rest| rest.len() >= 2 && rest.bytes().take(2).all(|byte| byte.is_ascii_hexdigit()));
-    is_whole.then(|| percent_decode(text.replace('+', " ").as_bytes()).collect::<Vec<u8>>().into())
+    is_whole.then(|| percent_decode(text.replace('+', " ").as_bytes()).collect())
 }
 
 #[async_trait]

@@ -142,7 +142,8 @@ impl Server {
             headers.insert(IF_NONE_MATCH, etag);
         }
         let url = self.url(fetch.path).await.map_err(nowhere)?;
-        let sent = client.send(Method::GET, &url, headers, Default::default());
+        // Large, and made rarely.
+        let sent = Box::pin(client.send(Method::GET, &url, headers, Default::default()));
         let answer = match self.connector.clock.timeout(fetch.limit, sent).await {
             Some(Ok(answer)) => return Ok((url, answer)),
             Some(Err(error)) => error.to_string(),

@@ -45,7 +45,7 @@ impl ObjectKeys {
         };
         let request = RangeRequest { prefix, limit: 1, ..RangeRequest::default() };
         let range = self.backend.range(request).await;
-        Ok(range.map_err(|error| Status::internal(error))?.kvs.is_empty())
+        Ok(range.map_err(Status::internal)?.kvs.is_empty())
     }
 }
 

@@ -98,7 +98,8 @@ fn wait(kubeconfig: &Path, timeout: Duration) -> anyhow::Result<()> {
     runtime.block_on(async {
         let (clock, watch) = (Clock::system(), Stopwatch::start());
         loop {
-            let attempt = clock.timeout(timeout.saturating_sub(watch.elapsed()), ask(kubeconfig)).await;
+            let attempt =
+                clock.timeout(timeout.saturating_sub(watch.elapsed()), Box::pin(ask(kubeconfig))).await;
             let why = match attempt {
                 Some(Ok(())) => return Ok(()),
                 Some(Err(error)) => sentence(&error),
