@@ -49,10 +49,11 @@ const LAYERS: &[(&str, &str)] = &[
         "extensions",
         "admission cache codec controllers definitions discovery outbound patch registry resources schema server storage",
     ),
+    ("aggregator", "auth cache codec controllers discovery outbound registry server"),
     (
         "control-plane",
-        "admission auth cache cel codec connections controllers discovery documentation extensions outbound quota \
-         registry resources schema server storage",
+        "admission aggregator auth cache cel codec connections controllers discovery documentation extensions outbound \
+         quota registry resources schema server storage",
     ),
 ];
 

@@ -4,20 +4,19 @@ use std::sync::{Arc, Weak};
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use pintle_aggregator::RemoteCatalog;
 use pintle_controllers::{Catalog, CatalogResource, CatalogSnapshot, CatalogVerbs, ObjectKeys};
 use pintle_discovery::{GroupVersion, Resource};
 use pintle_extensions::Definitions;
-use pintle_meta::Value;
 use pintle_meta::gvk::{GroupVersionKind, GroupVersionResource};
-use pintle_registry::Client;
 
 use crate::stores::Stores;
 
-/// The resources that this server serves, and the API services of other servers.
+/// The resources that this server serves, and those of other servers.
 pub(crate) struct ServerCatalog {
     builtin: Vec<BuiltinResource>,
     definitions: Weak<Definitions>,
-    api_services: Option<Client>,
+    remote: RemoteCatalog,
 }
 
 /// A built-in resource of one version.
@@ -32,6 +31,7 @@ impl ServerCatalog {
         stores: &Stores,
         served: &[GroupVersion],
         definitions: &Arc<Definitions>,
+        remote: RemoteCatalog,
     ) -> ServerCatalog {
         let mut builtin: Vec<BuiltinResource> = Vec::new();
         for version in served {
@@ -42,26 +42,7 @@ impl ServerCatalog {
                 builtin.push(BuiltinResource { resource, is_preferred });
             }
         }
-        ServerCatalog {
-            builtin,
-            definitions: Arc::downgrade(definitions),
-            api_services: stores.client("apiregistration.k8s.io", "v1", "apiservices"),
-        }
-    }
-
-    /// Returns the group versions of API services behind a service: nothing here connects to them.
-    async fn remote(&self) -> Vec<(String, String)> {
-        let Some(services) = &self.api_services else { return Vec::new() };
-        let services = services.list("").await.unwrap_or_default();
-        let remote = services.iter().filter(|service| service.at(&["spec", "service"]).is_some());
-        remote
-            .map(|service| {
-                let text = |field: &str| service.at(&["spec", field]).and_then(Value::as_str).unwrap_or("");
-                let version = format!("{}/{}", text("group"), text("version"));
-                let why = format!("stale GroupVersion discovery: {version}");
-                (version, why)
-            })
-            .collect()
+        ServerCatalog { builtin, definitions: Arc::downgrade(definitions), remote }
     }
 }
 
@@ -94,7 +75,9 @@ impl Catalog for ServerCatalog {
         if let Some(definitions) = self.definitions.upgrade() {
             resources.extend(definitions.served().await);
         }
-        CatalogSnapshot { resources, failures: self.remote().await }
+        let (remote, failures) = self.remote.resources().await;
+        resources.extend(remote);
+        CatalogSnapshot { resources, failures }
     }
 
     async fn resource_of(&self, kind: &GroupVersionKind) -> Option<(GroupVersionResource, bool)> {
@@ -106,6 +89,11 @@ impl Catalog for ServerCatalog {
         };
         if let Some(found) = self.builtin.iter().map(|known| &known.resource).find(|known| is_kind(known)) {
             return Some((found.resource.clone(), found.is_namespaced));
+        }
+        if let Some((name, is_namespaced)) =
+            self.remote.resource_of_kind(&version.group, &version.version, &kind.kind)
+        {
+            return Some((version.with_resource(name), is_namespaced));
         }
         let definitions = self.definitions.upgrade()?;
         let (name, is_namespaced) =

@@ -18,6 +18,7 @@ use pintle_controllers::manager::Selection;
 use pintle_controllers::{CertificateSigners, LegacyTokenCleaner, Trust};
 use pintle_features::Features;
 use pintle_metrics::Registry;
+use pintle_outbound::KeyPair;
 use pintle_outbound::egress::Selector;
 use pintle_outbound::hosts::Hosts;
 use pintle_regex::Regex;
@@ -63,6 +64,7 @@ pub struct Config {
     pub authorization: MakeAuthorizer,
     pub requests: RequestConfig,
     pub network: NetworkConfig,
+    pub aggregation: AggregationConfig,
     pub controllers: ControllersConfig,
     pub health: HealthConfig,
     pub shutdown: ShutdownConfig,
@@ -194,6 +196,14 @@ pub struct NetworkConfig {
     pub hosts: Hosts,
 }
 
+/// The way to other servers behind APIServices.
+pub struct AggregationConfig {
+    /// The certificate by which they know this server as a front proxy.
+    pub key_pair: Option<KeyPair>,
+    /// Whether their redirects are refused.
+    pub refuses_redirects: bool,
+}
+
 /// The controllers that kube-controller-manager runs for every cluster, and that can run in this process.
 pub struct ControllersConfig {
     pub selection: Selection,
@@ -248,6 +258,7 @@ impl Config {
             authorization: Box::new(|_| Ok(Arc::new(AlwaysAllow))),
             requests: RequestConfig::default(),
             network: NetworkConfig::default(),
+            aggregation: AggregationConfig::default(),
             controllers: ControllersConfig::default(),
             health: HealthConfig::default(),
             shutdown: ShutdownConfig::default(),
@@ -356,6 +367,12 @@ impl NetworkConfig {
     /// Returns whether services get IPv6 addresses before others.
     pub(crate) fn is_ipv6_first(&self) -> bool {
         self.service_ranges.first().is_some_and(|range| range.contains(':'))
+    }
+}
+
+impl Default for AggregationConfig {
+    fn default() -> AggregationConfig {
+        AggregationConfig { key_pair: None, refuses_redirects: true }
     }
 }
 

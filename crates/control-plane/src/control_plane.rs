@@ -45,7 +45,7 @@ impl ControlPlane {
     pub async fn start(backend: Arc<dyn Backend>, mut config: Config) -> Result<ControlPlane, Error> {
         let backends = std::iter::once(&backend).chain(&config.storage.overrides.backends).cloned().collect();
         let mut startup = Startup::new(backend, &config)?;
-        let health = startup.health(&mut config);
+        let mut health = startup.health(&mut config);
         let stores = startup.open_stores(&mut config).await?;
         let access = startup.access(&config, &stores)?;
         let storage_versions = startup.add_identity(&config, &stores)?;
@@ -54,11 +54,21 @@ impl ControlPlane {
         let resources = startup.serve_resources(&mut config, &stores, &access, &documents)?;
         startup.measure_stores(&config, &stores, &resources)?;
         startup.add_resource_controllers(&config, &stores, &resources)?;
-        let in_process = startup.add_managed_controllers(&config, &stores, &resources)?;
+        let aggregator = startup.add_aggregator(&config, &stores, &resources, &documents, &mut health)?;
+        let in_process =
+            startup.add_managed_controllers(&config, &stores, &resources, aggregator.catalog())?;
 
         let (metrics, end) = (startup.metrics.clone(), EndOnDrop(startup.stop()));
         let (spawner, tasks) = (config.spawner(), std::mem::take(&mut config.tasks));
-        let server = startup.server_config(config, health, access, storage_versions, documents, &resources);
+        let server = startup.server_config(
+            config,
+            health,
+            access,
+            storage_versions,
+            documents,
+            &resources,
+            &aggregator,
+        );
         let server = Server::new(server);
         in_process.connect(server.handler());
         Ok(ControlPlane {

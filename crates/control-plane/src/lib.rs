@@ -8,6 +8,7 @@
 //! Flags, files and listeners belong to the program around it.
 
 mod access;
+mod aggregation;
 mod api_groups;
 mod bootstrap;
 mod catalog;
@@ -38,8 +39,9 @@ pub use self::access::ClusterAuthorizers;
 pub use self::api_groups::ApiGroupsConfig;
 pub use self::components::StoreServer;
 pub use self::config::{
-    ApiConfig, AuthenticationConfig, Config, ControllersConfig, HealthConfig, MakeAuthorizer, NetworkConfig,
-    RequestConfig, ShutdownConfig, StorageConfig, StoreOverrides, default_admission_plugins,
+    AggregationConfig, ApiConfig, AuthenticationConfig, Config, ControllersConfig, HealthConfig,
+    MakeAuthorizer, NetworkConfig, RequestConfig, ShutdownConfig, StorageConfig, StoreOverrides,
+    default_admission_plugins,
 };
 pub use self::control_plane::ControlPlane;
 pub use self::error::Error;

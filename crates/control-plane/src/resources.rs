@@ -101,6 +101,9 @@ pub(crate) struct ResourcesConfig {
 pub(crate) struct ServedResources {
     pub(crate) rest: Arc<Rest>,
     pub(crate) definitions: Arc<Definitions>,
+    /// Knows where services are.
+    pub(crate) resolver: Arc<dyn Resolver>,
+    pub(crate) settings: Settings,
     /// Definitions, written through their status.
     definition_statuses: Client,
     /// The controller of the statuses of validating admission policies; `None` where they are not served.
@@ -174,7 +177,9 @@ impl ServedResources {
         };
         let policy_status =
             policies.map(|policies| Arc::new(ValidatingPolicyStatus::new(policies, Arc::new(policy_types))));
-        Ok(ServedResources { rest: Arc::new(rest), definitions, definition_statuses, policy_status })
+        let ResourcesConfig { services: resolver, settings, .. } = config;
+        let rest = Arc::new(rest);
+        Ok(ServedResources { rest, definitions, resolver, settings, definition_statuses, policy_status })
     }
 
     /// Adds the hooks of the controllers of namespaces, services and definitions. `accounts`: every namespace gets a default
@@ -258,7 +263,7 @@ impl ServedResources {
 }
 
 /// Returns a client of a resource's status, which writes by its rules.
-fn status_client(stores: &Stores, settings: &Settings, group: &str, name: &str) -> Option<Client> {
+pub(crate) fn status_client(stores: &Stores, settings: &Settings, group: &str, name: &str) -> Option<Client> {
     let objects = stores.client(group, "v1", name)?;
     let rules = strategy::of(group, &format!("{name}/status"), settings)?;
     let store = Arc::new(objects.store().with_strategy(rules));

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use pintle_aggregator::{Aggregator, RemoteCatalog};
 use pintle_auth::authorizer::rbac::Escalation;
 use pintle_auth::{Authenticator, Authorizer};
 use pintle_codec::negotiate::{ENCODINGS, ENCODINGS_WITH_CBOR, Encoding};
@@ -39,7 +40,7 @@ use crate::managed::ManagedControllers;
 use crate::resources::{ResourcesConfig, ServedResources};
 use crate::services::Services;
 use crate::stores::Stores;
-use crate::{Config, Error, api_groups, components, health, identity, peers, storage_versions};
+use crate::{Config, Error, aggregation, api_groups, components, health, identity, peers, storage_versions};
 
 /// Interval of repairs of the endpoints of the service `kubernetes` by a server that has its store to itself.
 const ALONE_INTERVAL: Duration = Duration::from_secs(60);
@@ -276,12 +277,29 @@ impl Startup {
         resources.add_hooks(stores, &mut self.hooks, accounts, &self.runtime)
     }
 
+    /// Makes the aggregator, and adds its hooks, health checks and documents.
+    pub(crate) fn add_aggregator(
+        &mut self,
+        config: &Config,
+        stores: &Stores,
+        resources: &ServedResources,
+        documents: &Documents,
+        health: &mut HealthRegistry,
+    ) -> Result<Aggregator, Error> {
+        let aggregator =
+            aggregation::aggregator(config, stores, resources, &self.served, &self.registry, &self.runtime)?;
+        documents.add_source(aggregator.group_source());
+        aggregation::add_hooks(&aggregator, &resources.definitions, &mut self.hooks, health);
+        Ok(aggregator)
+    }
+
     /// Adds the hook of the controllers that run for every cluster. Their requests begin once the result is connected.
     pub(crate) fn add_managed_controllers(
         &mut self,
         config: &Config,
         stores: &Stores,
         resources: &ServedResources,
+        remote: RemoteCatalog,
     ) -> Result<Arc<InProcess>, Error> {
         let api = Arc::new(InProcess::new());
         let identity = identity(&config.network, self.features, &config.random);
@@ -302,7 +320,7 @@ impl Startup {
             served: &self.served,
             registry: &self.registry,
             api: api.clone(),
-            catalog: Arc::new(ServerCatalog::new(stores, &self.served, &resources.definitions)),
+            catalog: Arc::new(ServerCatalog::new(stores, &self.served, &resources.definitions, remote)),
             runtime: self.runtime.clone(),
             election,
         };
@@ -311,6 +329,7 @@ impl Startup {
     }
 
     /// Completes the configuration of the server with the results of all stages.
+    #[allow(clippy::too_many_arguments, reason = "one for each stage")]
     pub(crate) fn server_config(
         self,
         config: Config,
@@ -319,8 +338,9 @@ impl Startup {
         unpublished: Option<UnpublishedVersions>,
         documents: Arc<Documents>,
         resources: &ServedResources,
+        aggregator: &Aggregator,
     ) -> ServerConfig {
-        let features = self.features;
+        let (features, stop) = (self.features, self.stop());
         let mut endpoints = config.endpoints;
         let service_accounts = &config.authentication.service_accounts;
         endpoints.extend(service_accounts.endpoints(&config.network.public_address));
@@ -355,8 +375,8 @@ impl Startup {
             endpoints,
             shutdown_delay: config.shutdown.delay,
             watch_termination: config.shutdown.watch_termination,
-            // The aggregator will be the first delegate.
             resources: Arc::new(Delegation::new(vec![
+                Arc::new(aggregator.proxy(stop)),
                 resources.rest.clone(),
                 Arc::new(Extensions::new(resources.definitions.clone(), resources.rest.clone())),
             ])),

@@ -6,10 +6,13 @@ use pintle_codec::json;
 use pintle_meta::Value;
 use smol_str::SmolStr;
 
-use crate::Document;
 use crate::custom::{Custom, CustomVersion};
 use crate::served::{GroupVersion, Kind, Resource, Subresource};
 use crate::tree::{known, object, texts};
+use crate::{Document, RemoteVersion};
+
+/// The freshness of a version whose resources are known. `Stale` is for versions of a remote server that could not be asked.
+const CURRENT: &str = "Current";
 
 /// The versions of the document, which differ in nothing but their names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,19 +103,21 @@ pub fn list(groups: Vec<(SmolStr, Vec<Value>)>, as_version: Version) -> Document
 pub fn builtin(served: &GroupVersion, as_version: Version) -> Value {
     let location = Location { group: &served.group, version: &served.version, full_kinds: false };
     let resources = served.resources.iter().map(|found| resource(location, found, as_version)).collect();
-    version(&served.version, resources, as_version)
+    version(&served.version, resources, CURRENT, as_version)
 }
 
 /// A group version of another server, whose kinds all have their group and version.
-pub fn remote(served: &GroupVersion, as_version: Version) -> Value {
+pub fn remote(remote: &RemoteVersion, as_version: Version) -> Value {
+    let served = &remote.version;
     let location = Location { group: &served.group, version: &served.version, full_kinds: true };
     let resources = served.resources.iter().map(|found| resource(location, found, as_version)).collect();
-    version(&served.version, resources, as_version)
+    let freshness = if remote.is_stale { "Stale" } else { CURRENT };
+    version(&served.version, resources, freshness, as_version)
 }
 
 /// A version of custom resources, which are made by [`custom_resource`] and stand in the order of their names.
 pub fn custom(name: &str, resources: Vec<Value>, as_version: Version) -> Value {
-    version(name, resources, as_version)
+    version(name, resources, CURRENT, as_version)
 }
 
 /// A custom resource in a version.
@@ -130,14 +135,13 @@ struct Location<'a> {
     full_kinds: bool,
 }
 
-fn version(name: &str, resources: Vec<Value>, as_version: Version) -> Value {
+fn version(name: &str, resources: Vec<Value>, freshness: &'static str, as_version: Version) -> Value {
     object(
         as_version.of("APIVersionDiscovery"),
         [
             ("version", name.into()),
             ("resources", Value::list(resources)),
-            // `Stale` is for versions of a remote server that could not be asked.
-            ("freshness", Value::literal("Current")),
+            ("freshness", Value::literal(freshness)),
         ],
     )
 }

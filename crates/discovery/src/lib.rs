@@ -8,6 +8,7 @@
 pub mod aggregated;
 mod custom;
 pub mod legacy;
+mod priorities;
 mod served;
 mod source;
 mod tree;
@@ -16,6 +17,7 @@ use pintle_meta::Value;
 use pintle_schema::Type;
 
 pub use custom::{Custom, CustomVersion, Schemas, version_order};
+pub use priorities::Priority;
 pub use served::{GroupVersion, Kind, Resource, Subresource, builtin, groups, storage_version_hash};
 pub use source::{Contribution, GroupSource, Publisher, RemoteDocument, RemoteVersion};
 

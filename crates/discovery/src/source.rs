@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use smol_str::SmolStr;
 
-use crate::{Custom, GroupVersion};
+use crate::{Custom, GroupVersion, Priority};
 
 /// A source of group versions.
 pub trait GroupSource: Send + Sync + 'static {
@@ -36,7 +36,11 @@ pub enum Contribution {
 /// A group version of another server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RemoteVersion {
+    /// Without resources if the server has never been asked successfully.
     pub version: GroupVersion,
+    pub priority: Priority,
+    /// Whether the server could not be asked the last time.
+    pub is_stale: bool,
     /// The OpenAPI v2 document of its server, if there is one. It may describe other group versions too.
     pub openapi_v2: Option<RemoteDocument>,
     /// Its OpenAPI v3 document, if the server has one.

@@ -131,6 +131,10 @@ impl DefinitionIndex {
         }
     }
 
+    pub(crate) fn all_names(&self) -> Vec<String> {
+        self.by_name.keys().cloned().collect()
+    }
+
     pub(crate) fn get(&self, name: &str) -> Option<Arc<Definition>> {
         self.by_name.get(name).cloned()
     }

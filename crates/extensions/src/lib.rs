@@ -131,6 +131,23 @@ impl Definitions {
         self.clock.instant().saturating_duration_since(since)
     }
 
+    /// Returns whether the definitions have been loaded.
+    pub fn is_loaded(&self) -> bool {
+        self.mirror.is_loaded()
+    }
+
+    /// Returns the names of all definitions.
+    pub fn names(&self) -> Vec<String> {
+        self.mirror.read(DefinitionIndex::all_names)
+    }
+
+    /// Returns the group of a definition and the versions that it says are served, whether it is established or not.
+    pub fn served_versions(&self, name: &str) -> Option<(String, Vec<String>)> {
+        let summary = &self.get(name)?.summary;
+        let versions = summary.versions.iter().filter(|version| version.served);
+        Some((summary.group.clone(), versions.map(|version| version.name.clone()).collect()))
+    }
+
     /// Returns the store of the custom resource that serves a kind, and the version of the kind; `None` if no definition does.
     /// Not for requests: a definition that is being deleted is found, too.
     pub async fn find_kind(&self, kind: &GroupVersionKind) -> Option<(Arc<Store>, Arc<dyn Served>)> {

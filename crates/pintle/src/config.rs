@@ -6,13 +6,13 @@ use std::sync::Arc;
 use anyhow::Context;
 use http::HeaderValue;
 use pintle_control_plane::{
-    ApiConfig, ApiGroupsConfig, Config, ControllersConfig, HealthConfig, RequestConfig, ShutdownConfig,
-    StorageConfig, kubernetes_version,
+    AggregationConfig, ApiConfig, ApiGroupsConfig, Config, ControllersConfig, HealthConfig, RequestConfig,
+    ShutdownConfig, StorageConfig, kubernetes_version,
 };
 use pintle_flags::Parsed;
 use pintle_logging as logging;
-use pintle_outbound::ClientOptions;
 use pintle_outbound::egress::Selector;
+use pintle_outbound::{Client, ClientOptions, KeyPair, Material, TlsOptions};
 use pintle_regex::Regex;
 use pintle_server::filter::Handler;
 use pintle_server::handlers::{HealthCheck, Privileged};
@@ -88,6 +88,7 @@ pub(crate) fn complete(parts: Parts<'_>) -> anyhow::Result<Config> {
         api: api(flags, options)?,
         network: addresses::network(options, listening, egress)?,
         controllers: controllers(options, certificates)?,
+        aggregation: aggregation(options)?,
         health: HealthConfig {
             checks: vec![HealthCheck::new("log", LogCheck::start(parts.logging.clone(), &spawner))],
             livez_grace: options.livez_grace_period,
@@ -156,6 +157,21 @@ fn api(flags: &Parsed, options: &Options) -> anyhow::Result<ApiConfig> {
         min_request_timeout: options.api.min_request_timeout,
         has_logs: flags.bool("enable-logs-handler"),
     })
+}
+
+/// Returns the way to servers behind APIServices. Without both files they do not know this server.
+fn aggregation(options: &Options) -> anyhow::Result<AggregationConfig> {
+    let peers = &options.peers;
+    let key_pair = peers.proxy_client.clone().map(|(certificate, key)| KeyPair {
+        certificate: Material::File(certificate),
+        key: Material::File(key),
+    });
+    if key_pair.is_some() {
+        let tls = TlsOptions { key_pair: key_pair.clone(), ..TlsOptions::default() };
+        Client::of_any(ClientOptions { tls, ..ClientOptions::default() })
+            .context("--proxy-client-cert-file and --proxy-client-key-file")?;
+    }
+    Ok(AggregationConfig { key_pair, refuses_redirects: peers.refuses_redirects })
 }
 
 /// Returns the endpoint of snapshots, which only the embedded store has.

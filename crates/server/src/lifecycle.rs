@@ -17,6 +17,8 @@ use std::time::Duration;
 pub use pintle_runtime::Signal;
 use tokio::sync::Notify;
 
+use crate::handlers::HealthCheck;
+
 /// All moments of a server's life.
 #[derive(Clone)]
 pub struct Lifecycle {
@@ -146,6 +148,10 @@ pub(crate) type Hook = Box<dyn FnOnce() -> HookFuture + Send>;
 pub struct Hooks {
     pub(crate) post_start: Vec<(String, Hook, HookDone)>,
     pub(crate) pre_shutdown: Vec<(String, Hook)>,
+    /// Checks of what hooks have begun.
+    pub(crate) checks: Vec<HealthCheck>,
+    /// The order of their health checks; those that are not in it come after.
+    pub(crate) order: &'static [&'static str],
 }
 
 /// Whether a post-start hook has finished.
@@ -169,6 +175,28 @@ impl Hooks {
         F: Future<Output = Result<(), String>> + Send + 'static,
     {
         self.post_start.push((name.into(), Box::new(|| Box::pin(hook())), HookDone::default()));
+    }
+
+    /// Adds a check of the boot sequence, for work that a hook begins and does not wait for.
+    pub fn check(&mut self, check: HealthCheck) {
+        self.checks.push(check);
+    }
+
+    /// Sets the order in which health endpoints show hooks and checks, by their names.
+    pub fn order_by(&mut self, names: &'static [&'static str]) {
+        self.order = names;
+    }
+
+    /// Returns all health checks of the boot sequence in their order.
+    pub(crate) fn health_checks(&self) -> Vec<HealthCheck> {
+        let hooks = self.post_start.iter().map(|(name, _, done)| (name.as_str(), done.clone()));
+        let hooks = hooks.map(|(name, done)| (name, HealthCheck::post_start_hook(name, done)));
+        let checks = self.checks.iter().map(|check| (check.name(), check.clone()));
+        let mut all: Vec<(&str, HealthCheck)> = hooks.chain(checks).collect();
+        all.sort_by_key(|(name, _)| {
+            self.order.iter().position(|known| known == name).unwrap_or(self.order.len())
+        });
+        all.into_iter().map(|(_, check)| check).collect()
     }
 
     /// Runs when a shutdown has been asked for, while requests are still served.

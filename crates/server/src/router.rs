@@ -63,7 +63,7 @@ impl Handler for Router {
             count(route.metrics.as_ref(), &response, start);
             return response;
         }
-        if self.documents.owns(path) {
+        if self.documents.owns(path) && !self.documents.is_remote(path) {
             let start = Stopwatch::start();
             let response = self.documents.handle(request).await;
             let name = response.extensions().get::<RouteName>();

@@ -113,9 +113,7 @@ impl Server {
         let answers = Draining::default();
         let (request_timeout, send_retry_after) = (chain.request_timeout, chain.send_retry_after);
 
-        for (name, _, done) in &hooks.post_start {
-            health.add_post_start_hook(name, done.clone());
-        }
+        hooks.health_checks().into_iter().for_each(|check| health.add_boot(check));
         health.add_shutdown(lifecycle.shutdown_initiated.clone());
 
         let mut router = Router::new(metrics.clone(), documents.clone(), resources);
@@ -163,7 +161,7 @@ impl Server {
 
     /// Starts the post-start hooks as tasks of `spawner`.
     pub fn start(self, spawner: &Spawner) -> Running {
-        let Hooks { post_start, pre_shutdown } = self.hooks;
+        let Hooks { post_start, pre_shutdown, .. } = self.hooks;
         let (failed, failure) = oneshot::channel();
         let failed = Arc::new(std::sync::Mutex::new(Some(failed)));
         let mut all_done = Vec::with_capacity(post_start.len());

@@ -13,7 +13,8 @@ pub(super) const FLAGS: &[Flag] = &[
         Bool,
         "true",
         "Refuse redirects from aggregated API servers instead of passing them on.",
-    ),
+    )
+    .active(),
     flag("allow-privileged", Bool, "", "Allow privileged containers."),
     flag("coordinated-leadership-lease-duration", Duration, "15s", "Life of a coordinated leader's lease."),
     flag(
@@ -82,9 +83,10 @@ pub(super) const FLAGS: &[Flag] = &[
         "proxy-client-cert-file",
         String,
         "",
-        "Client certificate this server presents to aggregated API servers and webhooks.",
-    ),
-    flag("proxy-client-key-file", String, "", "Key of --proxy-client-cert-file."),
+        "Client certificate this server presents to aggregated API servers.",
+    )
+    .active(),
+    flag("proxy-client-key-file", String, "", "Key of --proxy-client-cert-file.").active(),
     flag(
         "service-account-signing-endpoint",
         String,

@@ -31,6 +31,10 @@ pub(crate) struct PeerOptions {
     pub(crate) uid_headers: bool,
     /// Whether there are metrics of the keys of issuers.
     pub(crate) key_metrics: bool,
+    /// `--proxy-client-cert-file` and `--proxy-client-key-file`, if both are given.
+    pub(crate) proxy_client: Option<(PathBuf, PathBuf)>,
+    /// `--aggregator-reject-forwarding-redirect`.
+    pub(crate) refuses_redirects: bool,
     /// `--egress-selector-config-file`.
     pub(crate) egress_config: Option<PathBuf>,
     /// Whether issuers of tokens may be behind an egress proxy.
@@ -158,6 +162,8 @@ impl PeerOptions {
             },
             uid_headers: features.enabled(Feature::RemoteRequestHeaderUID),
             key_metrics: features.enabled(Feature::StructuredAuthenticationConfigurationJWKSMetrics),
+            proxy_client: path(flags, "proxy-client-cert-file").zip(path(flags, "proxy-client-key-file")),
+            refuses_redirects: flags.bool("aggregator-reject-forwarding-redirect"),
             egress_config: path(flags, "egress-selector-config-file"),
             issuer_networks: features.enabled(Feature::StructuredAuthenticationConfigurationEgressSelector),
         }

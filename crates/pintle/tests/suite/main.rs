@@ -5,6 +5,7 @@
 mod support;
 
 mod admission_webhooks;
+mod aggregation;
 mod apply;
 mod authentication;
 mod authorization;

@@ -7,6 +7,7 @@ use pintle_storage_embedded as embedded;
 use rustix::process::Signal;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
+use crate::health::HOOKS;
 use crate::support::etcd::{Etcd, Version};
 use crate::support::frames::{GOAWAY, Raw};
 use crate::support::store::fill;
@@ -26,21 +27,10 @@ async fn readiness_ends_first_and_requests_are_served_through_the_delay() {
     eventually("the end of readiness", async || server.client().get("/readyz").await.code == 500).await;
     server.client().get("/readyz").await.is(
         500,
-        "[+]ping ok\n[+]log ok\n[+]etcd ok\n[+]etcd-readiness ok\n[+]poststarthook/storage-readiness ok\n\
-     [+]poststarthook/rbac/bootstrap-roles ok\n\
-     [+]poststarthook/start-kube-apiserver-identity-lease-controller ok\n\
-     [+]poststarthook/start-kube-apiserver-identity-lease-garbage-collector ok\n\
-     [+]poststarthook/priority-and-fairness-config-producer ok\n\
-     [+]poststarthook/scheduling/bootstrap-system-priority-classes ok\n\
-     [+]poststarthook/start-cluster-authentication-info-controller ok\n\
-     [+]poststarthook/start-legacy-token-tracking-controller ok\n\
-     [+]poststarthook/start-kubernetes-service-cidr-controller ok\n\
-     [+]poststarthook/bootstrap-controller ok\n\
-     [+]poststarthook/start-apiextensions-controllers ok\n\
-     [+]poststarthook/start-service-ip-repair-controllers ok\n\
-     [+]poststarthook/crd-informer-synced ok\n\
-     [+]poststarthook/start-system-namespaces-controller ok\n\
-         [-]shutdown failed: reason withheld\nreadyz check failed\n",
+        &format!(
+            "[+]ping ok\n[+]log ok\n[+]etcd ok\n[+]etcd-readiness ok\n[+]informer-sync ok\n{HOOKS}\
+             [-]shutdown failed: reason withheld\nreadyz check failed\n"
+        ),
     );
     server.admin().get("/readyz/shutdown").await.is(500, "internal server error: process is shutting down\n");
     server.client().get("/livez").await.is(200, "ok");

@@ -351,6 +351,8 @@ async fn are_stored(args: &[&str], vectors: &[Value]) {
         let definitions = ["apiextensions.k8s.io", "apiregistration.k8s.io"];
         assert_eq!(is_enveloped, !definitions.iter().any(|group| key.contains(group)), "{key}");
     }
+    // The definition among them gets an APIService, which the server may have stopped before.
+    stored.remove("/registry/apiregistration.k8s.io/apiservices/v1alpha1.webconsole2.operator.openshift.io");
     // Keys that a server creates at its start, without any request.
     let mut empty = Launch::new().args(args).start().await;
     empty.until_it_has_namespaces().await;

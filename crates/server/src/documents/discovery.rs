@@ -138,7 +138,7 @@ fn all_groups(builtin: &Builtin, groups: &[Group], text: bool) -> Document {
             });
             aggregated::custom(&members.version, resources.collect(), Version::V2)
         }
-        ListedVersion::Remote(remote) => aggregated::remote(&remote.version, Version::V2),
+        ListedVersion::Remote(remote) => aggregated::remote(remote, Version::V2),
     };
     let groups =
         groups.iter().map(|group| (group.name.clone(), group.versions.iter().map(version).collect()));

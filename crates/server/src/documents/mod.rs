@@ -153,6 +153,15 @@ impl Documents {
         !matches!(DocumentPath::parse(path), None | Some(DocumentPath::Resource(..)))
     }
 
+    /// Returns whether a path is that of a group version whose server answers for itself.
+    pub(crate) fn is_remote(&self, path: &str) -> bool {
+        let Some(DocumentPath::Version(Some(group), version)) = DocumentPath::parse(path) else {
+            return false;
+        };
+        self.update();
+        self.served().is_remote(group, version)
+    }
+
     /// The paths that the index shows for what is served.
     pub fn paths(&self) -> Vec<String> {
         self.update();

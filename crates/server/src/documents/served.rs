@@ -9,12 +9,15 @@
 //! whole:  one for all documents that are about everything; every change puts an empty one in its place
 //! ```
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, OnceLock};
 use std::time::SystemTime;
 
 use bytes::Bytes;
-use pintle_discovery::{Contribution, CustomVersion, GroupVersion, RemoteVersion, groups, version_order};
+use pintle_discovery::{
+    Contribution, CustomVersion, GroupVersion, Priority, RemoteVersion, groups, version_order,
+};
 use pintle_openapi::{custom, v3};
 use pintle_runtime::Clock;
 use smol_str::SmolStr;
@@ -146,6 +149,16 @@ pub(super) enum ListedVersion {
     Builtin(usize),
     Custom(CustomResources),
     Remote(Arc<RemoteVersion>),
+}
+
+impl ListedVersion {
+    fn name<'a>(&'a self, builtin: &'a Builtin) -> &'a str {
+        match self {
+            ListedVersion::Builtin(index) => builtin.versions.get(*index).map_or("", |found| &found.version),
+            ListedVersion::Custom(members) => &members.version,
+            ListedVersion::Remote(remote) => &remote.version.version,
+        }
+    }
 }
 
 /// The custom resources of a group version, in the order of their names.
@@ -322,7 +335,33 @@ impl Served {
         let builtin = self.builtin.versions.iter().filter(|served| is_group(served, Some(group)));
         let mut versions = self.custom_versions(group);
         versions.extend(builtin.map(|served| served.version.clone()));
+        if self.has_remote_in(group) {
+            versions.sort_by_cached_key(|version| Reverse(self.priority(group, version).version));
+        }
         versions
+    }
+
+    /// Returns the priority of a group version. Those that are neither built in nor of a remote server are custom resources.
+    fn priority(&self, group: &str, version: &str) -> Priority {
+        if self.builtin.version(Some(group), version).is_some() {
+            return Priority::listed(group, version);
+        }
+        let found = self.groups.get(group).and_then(|versions| versions.get(version));
+        let remote = found.and_then(|found| found.remote.as_ref());
+        remote.map_or(Priority::CUSTOM, |remote| remote.priority)
+    }
+
+    fn has_remote_in(&self, group: &str) -> bool {
+        self.groups.get(group).is_some_and(|versions| versions.values().any(|found| found.remote.is_some()))
+    }
+
+    fn has_remote(&self) -> bool {
+        self.groups.keys().any(|group| self.has_remote_in(group))
+    }
+
+    /// Returns whether another server describes a group version.
+    pub(super) fn is_remote(&self, group: &str, version: &str) -> bool {
+        self.custom(Some(group), version).is_some_and(|found| found.remote.is_some())
     }
 
     /// Returns the versions of a group that are not built in, in their order. They come before built-in ones.
@@ -334,7 +373,8 @@ impl Served {
         versions
     }
 
-    /// All groups with their versions, but for the core group: built-in ones in their order, then the others by name.
+    /// All groups with their versions, but for the core group: built-in ones in their order, then the others by name; with
+    /// group versions of remote servers, all by their priorities.
     pub(super) fn groups(&self) -> Vec<Group> {
         let mut index = 0;
         let mut shown = Vec::with_capacity(self.builtin.versions.len() + self.groups.len());
@@ -360,11 +400,28 @@ impl Served {
             let versions = versions.into_iter().filter_map(|version| custom(name, version)).collect();
             shown.push(Group { name: name.clone(), versions });
         }
+        if self.has_remote() {
+            self.sort_by_priority(&mut shown);
+        }
         shown
     }
 
+    fn sort_by_priority(&self, shown: &mut [Group]) {
+        for Group { name, versions } in shown.iter_mut() {
+            versions.sort_by_cached_key(|version| {
+                Reverse(self.priority(name, version.name(&self.builtin)).version)
+            });
+        }
+        shown.sort_by_cached_key(|Group { name, versions }| {
+            let priorities =
+                versions.iter().map(|version| self.priority(name, version.name(&self.builtin)).group);
+            (Reverse(priorities.max()), name.clone())
+        });
+    }
+
     /// The names of all groups and versions as the oldest list of groups has them: those that are not built-in go by the
-    /// names of their API services, which begin with the version.
+    /// names of their API services, which begin with the version. With group versions of remote servers, all go by their priorities
+    /// first.
     pub(super) fn named_groups(&self) -> Vec<(SmolStr, Vec<SmolStr>)> {
         let mut named: Vec<(SmolStr, Vec<SmolStr>)> = groups(&self.builtin.versions)
             .into_iter()
@@ -381,6 +438,15 @@ impl Served {
             .collect();
         others.sort();
         named.extend(others.into_iter().map(|(_, group)| group));
+        if self.has_remote() {
+            // The API service of the highest priority stands for its group.
+            named.sort_by_cached_key(|(name, versions)| {
+                let services = versions.iter().map(|version| {
+                    (Reverse(self.priority(name, version).group), format!("{version}.{name}"))
+                });
+                services.min()
+            });
+        }
         named
     }
 

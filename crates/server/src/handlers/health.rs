@@ -42,6 +42,15 @@ impl HealthCheck {
         HealthCheck { name: name.into(), group: None, check: Arc::new(check), not_before: None }
     }
 
+    /// The check of a post-start hook.
+    pub(crate) fn post_start_hook(name: &str, done: HookDone) -> HealthCheck {
+        HealthCheck::new(&format!("poststarthook/{name}"), PostStartHook(done))
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
     #[must_use]
     pub fn in_group(mut self, group: &str) -> HealthCheck {
         self.group = Some(group.into());
@@ -119,8 +128,14 @@ impl HealthRegistry {
         self.readyz.push(check);
     }
 
-    pub fn add_post_start_hook(&mut self, name: &str, done: HookDone) {
-        let check = HealthCheck::new(&format!("poststarthook/{name}"), PostStartHook(done));
+    /// A check of `/healthz` and `/livez`.
+    pub fn add_livez(&mut self, check: HealthCheck) {
+        self.healthz.push(check.clone());
+        self.livez.push(check);
+    }
+
+    /// A check of the boot sequence.
+    pub fn add_boot(&mut self, check: HealthCheck) {
         self.healthz.push(check.clone());
         self.readyz.push(check.clone());
         let not_before = (!self.livez_grace.is_zero())

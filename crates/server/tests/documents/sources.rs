@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use http::StatusCode;
 use http::header::{ACCEPT, ETAG};
 use pintle_discovery::{
-    Contribution, GroupSource, GroupVersion, Kind, Publisher, RemoteDocument, RemoteVersion, Resource,
+    Contribution, GroupSource, GroupVersion, Kind, Priority, Publisher, RemoteDocument, RemoteVersion,
+    Resource,
 };
 use pintle_server::Documents;
 use serde_json::json;
@@ -32,6 +33,10 @@ impl GroupSource for Counting {
 }
 
 fn remote(group: &str, version: &str, resources: &[&str]) -> Contribution {
+    remote_with(group, version, resources, Priority { group: 100, version: 100 })
+}
+
+fn remote_with(group: &str, version: &str, resources: &[&str], priority: Priority) -> Contribution {
     let resource = |name: &&str| Resource {
         name: (*name).into(),
         singular: name.trim_end_matches('s').into(),
@@ -53,10 +58,12 @@ fn remote(group: &str, version: &str, resources: &[&str]) -> Contribution {
     let paths: serde_json::Map<String, serde_json::Value> = paths.collect();
     let openapi_v2 = document(json!({"swagger": "2.0", "paths": paths}));
     let openapi_v3 = document(text);
-    let resources = resources.iter().map(resource).collect();
-    let version = GroupVersion { group: group.into(), version: version.into(), resources };
+    let described = resources.iter().map(resource).collect();
+    let version = GroupVersion { group: group.into(), version: version.into(), resources: described };
     Contribution::Remote(Arc::new(RemoteVersion {
         version,
+        priority,
+        is_stale: resources.is_empty(),
         openapi_v2: Some(openapi_v2),
         openapi_v3: Some(openapi_v3),
     }))
@@ -150,4 +157,69 @@ async fn a_built_in_group_version_comes_before_every_other_source() {
     assert_eq!(etags(&documents).await[2], before[2]);
     let list = get(&documents, "/apis/apps/v1", &[]).await.json();
     assert_eq!(list["resources"][0]["name"], "controllerrevisions");
+}
+
+/// The names of all groups, from both lists.
+async fn names(documents: &Documents) -> [Vec<String>; 2] {
+    let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
+    let list = get(documents, "/apis", &[]).await.json();
+    let list = list["groups"].as_array().unwrap().iter().map(|group| text(&group["name"])).collect();
+    let in_one = get(documents, "/apis", &[(ACCEPT, AGGREGATED)]).await.json();
+    let in_one = in_one["items"].as_array().unwrap().iter();
+    [list, in_one.map(|group| text(&group["metadata"]["name"])).collect()]
+}
+
+#[tokio::test]
+async fn priorities_decide_the_order_of_groups_and_versions() {
+    let documents = by_default();
+    let before = names(&documents).await;
+    let source = Arc::<Publisher>::default();
+    documents.add_source(source.clone());
+    let publish = |group: &str, version: &str, of_group: i32, of_version: i32| {
+        let priority = Priority { group: of_group, version: of_version };
+        let remote = remote_with(group, version, &["nodes"], priority);
+        source.publish(&format!("{version}.{group}"), Some(remote));
+    };
+    publish("last.example.com", "v1", 1, 1);
+    publish("first.example.com", "v1", 20_000, 1);
+    publish("between.example.com", "v1", 17_200, 1);
+    for found in names(&documents).await {
+        let place = |name: &str| found.iter().position(|known| known == name).unwrap();
+        assert_eq!(found[..2], ["apiregistration.k8s.io", "first.example.com"]);
+        assert_eq!(found.last().unwrap(), "last.example.com");
+        // Of the same priority as networking.k8s.io.
+        assert_eq!(place("between.example.com") + 1, place("networking.k8s.io"));
+        let rest: Vec<&String> = found.iter().filter(|name| !name.ends_with(".example.com")).collect();
+        assert_eq!(rest, before[0].iter().collect::<Vec<_>>(), "the others keep their order");
+    }
+    // A group has the highest priority of its versions, which have an order of their own.
+    publish("last.example.com", "v2", 20_000, 1);
+    publish("last.example.com", "v1alpha1", 1, 2);
+    let [list, in_one] = names(&documents).await;
+    assert_eq!(in_one[1..3], ["first.example.com", "last.example.com"]);
+    assert_eq!(list[1..3], in_one[1..3]);
+    let group = get(&documents, "/apis/last.example.com", &[]).await.json();
+    let versions: Vec<&str> = group["versions"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|found| found["version"].as_str().unwrap())
+        .collect();
+    assert_eq!(versions, ["v1alpha1", "v2", "v1"]);
+    assert_eq!(group["preferredVersion"]["version"], "v1alpha1");
+}
+
+#[tokio::test]
+async fn a_version_whose_server_cannot_be_asked_is_stale() {
+    let documents = by_default();
+    let source = Arc::<Publisher>::default();
+    documents.add_source(source.clone());
+    source.publish("v1.metrics.example.com", Some(remote("metrics.example.com", "v1", &[])));
+    let freshness = async || {
+        let in_one = get(&documents, "/apis", &[(ACCEPT, AGGREGATED)]).await.json();
+        in_one["items"].as_array().unwrap().last().unwrap()["versions"][0]["freshness"].clone()
+    };
+    assert_eq!(freshness().await, "Stale");
+    source.publish("v1.metrics.example.com", Some(remote("metrics.example.com", "v1", &["pods"])));
+    assert_eq!(freshness().await, "Current");
 }

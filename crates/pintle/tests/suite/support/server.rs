@@ -348,7 +348,11 @@ impl Server {
         };
         let Ok(authority) = authority else { return };
         let client = Client::new(self.port, &authority);
-        let begins = |answer: &Answer| answer.body.contains("[-]poststarthook/");
+        let begins = |answer: &Answer| {
+            ["[-]poststarthook/", "[-]autoregister-completion"]
+                .iter()
+                .any(|failed| answer.body.contains(failed))
+        };
         eventually("the end of its hooks", async || {
             !client.try_get("/healthz").await.is_ok_and(|answer| begins(&answer))
         })
