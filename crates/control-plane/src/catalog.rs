@@ -50,16 +50,11 @@ impl ServerCatalog {
 fn builtin_resource(stores: &Stores, version: &GroupVersion, resource: &Resource) -> Option<CatalogResource> {
     let path = stores.resources.find(&version.group, &version.version, &resource.name)?.storage?.path;
     let store = stores.store(path)?;
-    let has = |verb: &str| resource.verbs.iter().any(|known| known == verb);
     Some(CatalogResource {
         resource: GroupVersionResource::new(&*version.group, &*version.version, &*resource.name),
         kind: resource.kind.name.to_string(),
         is_namespaced: resource.namespaced,
-        verbs: CatalogVerbs {
-            list: has("list"),
-            delete: has("delete"),
-            delete_collection: has("deletecollection"),
-        },
+        verbs: CatalogVerbs::of(&resource.verbs),
         stored: Some(ObjectKeys {
             backend: store.config().backend.clone(),
             prefix: Bytes::clone(&store.config().prefix),

@@ -28,6 +28,14 @@ pub struct CatalogVerbs {
     pub delete_collection: bool,
 }
 
+impl CatalogVerbs {
+    /// Makes them of the verbs that discovery has of a resource.
+    pub fn of(verbs: &[impl AsRef<str>]) -> CatalogVerbs {
+        let has = |verb: &str| verbs.iter().any(|known| known.as_ref() == verb);
+        CatalogVerbs { list: has("list"), delete: has("delete"), delete_collection: has("deletecollection") }
+    }
+}
+
 /// The keys of a resource in its store.
 #[derive(Clone)]
 pub struct ObjectKeys {

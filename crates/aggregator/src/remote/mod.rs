@@ -198,16 +198,11 @@ impl RemoteVersions {
 }
 
 fn catalog_resource(service: &RemoteService, resource: &Resource) -> CatalogResource {
-    let has = |verb: &str| resource.verbs.iter().any(|known| known == verb);
     CatalogResource {
         resource: GroupVersionResource::new(&*service.group, &*service.version, &*resource.name),
         kind: resource.kind.name.to_string(),
         is_namespaced: resource.namespaced,
-        verbs: CatalogVerbs {
-            list: has("list"),
-            delete: has("delete"),
-            delete_collection: has("deletecollection"),
-        },
+        verbs: CatalogVerbs::of(&resource.verbs),
         stored: None,
     }
 }

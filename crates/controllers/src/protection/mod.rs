@@ -18,13 +18,14 @@ mod volume_attributes_classes;
 use std::sync::Arc;
 use std::time::Duration;
 
-use pintle_cache::{Entry, Snapshot};
+use pintle_cache::{Change, Entry, Snapshot};
 use pintle_meta::gvk::GroupVersionResource;
 use pintle_meta::{Reason, Status, Value};
 use pintle_registry::{Result, Store, cache_error};
+use pintle_runtime::Clock;
 
 use crate::api::{ApiClient, Location};
-use crate::runtime::{Key, Source, Waiting};
+use crate::runtime::{Key, Seen, Source, Waiting, WorkQueue, follow};
 
 pub use persistent_volume_claims::ClaimProtection;
 pub use persistent_volumes::VolumeProtection;
@@ -68,6 +69,25 @@ impl Finalizer {
             (own.waiting.contains(entry.key()) || (!deleted && is_meant())).then(|| Key::from(entry.key()))
         };
         Source::informer(self.objects.clone(), keys)
+    }
+
+    /// Follows the users of objects while some wait. `see` queues those that a change concerns.
+    fn users(
+        &self,
+        users: &Arc<Store>,
+        clock: &Clock,
+        see: impl Fn(&Change, &WorkQueue<Key>) + Send + Sync + 'static,
+    ) -> Source {
+        let (waiting, users, clock) = (self.waiting.clone(), users.clone(), clock.clone());
+        Source::feeder(move |queue| async move {
+            let while_waiting = || {
+                follow(&users, &clock, |seen| match seen {
+                    Seen::All(_) => waiting.all().into_iter().for_each(|key| queue.add(key)),
+                    Seen::Change(change) => see(change, &queue),
+                })
+            };
+            waiting.run(while_waiting).await;
+        })
     }
 
     /// Returns an object of the cache.

@@ -13,7 +13,7 @@ use pintle_runtime::Clock;
 
 use super::{Finalizer, current, has_ended, report};
 use crate::api::ApiClient;
-use crate::runtime::{Controller, Key, Requeue, Seen, Source, Waiting, WorkQueue, follow};
+use crate::runtime::{Controller, Key, Requeue, Source, Waiting, WorkQueue};
 
 const UNUSED: &str = "Unused";
 
@@ -132,15 +132,8 @@ impl Controller for ClaimProtection {
             own.is_missing(claim) || own.holds(claim) || (tracks_use && condition(claim).is_none())
         });
         let own = self.clone();
-        let pods = Source::feeder(move |queue| async move {
-            let while_waiting = || {
-                follow(&own.pods, &own.clock, |seen| match seen {
-                    Seen::All(_) => own.finalizer.waiting.all().into_iter().for_each(|key| queue.add(key)),
-                    Seen::Change(change) => own.see_pod(change, &queue),
-                })
-            };
-            own.finalizer.waiting.run(while_waiting).await;
-        });
+        let pods =
+            self.finalizer.users(&self.pods, &self.clock, move |change, queue| own.see_pod(change, queue));
         vec![claims, pods]
     }
 

@@ -11,7 +11,7 @@ use pintle_runtime::Clock;
 
 use super::{Finalizer, current, has_ended, report};
 use crate::api::ApiClient;
-use crate::runtime::{Controller, Key, Requeue, Seen, Source, Waiting, WorkQueue, follow};
+use crate::runtime::{Controller, Key, Requeue, Source, Waiting, WorkQueue};
 
 /// Protects PodGroups.
 #[derive(Clone)]
@@ -73,15 +73,8 @@ impl Controller for PodGroupProtection {
 
     fn sources(&self) -> Vec<Source> {
         let own = self.clone();
-        let pods = Source::feeder(move |queue| async move {
-            let while_waiting = || {
-                follow(&own.pods, &own.clock, |seen| match seen {
-                    Seen::All(_) => own.finalizer.waiting.all().into_iter().for_each(|key| queue.add(key)),
-                    Seen::Change(change) => own.see_pod(change, &queue),
-                })
-            };
-            own.finalizer.waiting.run(while_waiting).await;
-        });
+        let pods =
+            self.finalizer.users(&self.pods, &self.clock, move |change, queue| own.see_pod(change, queue));
         vec![self.finalizer.source(Finalizer::holds), pods]
     }
 

@@ -17,23 +17,11 @@ use http::Method;
 use serde_json::{Value, json};
 
 use self::extension_server::{ExtensionServer, Setup};
-use crate::support::{Answer, Authority, Identity, Launch, Server, eventually};
+use crate::support::objects::{merge, post, send};
+use crate::support::{Authority, Identity, Launch, Server, eventually};
 
 const API_SERVICES: &str = "/apis/apiregistration.k8s.io/v1/apiservices";
 const SERVICES: &str = "/api/v1/namespaces/default/services";
-
-async fn send(server: &Server, method: Method, path: &str, body: &Value) -> Answer {
-    server.admin().request(method, path, &[("content-type", "application/json")], body.to_string()).await
-}
-
-async fn post(server: &Server, path: &str, body: &Value) -> Value {
-    send(server, Method::POST, path, body).await.gives(201)
-}
-
-async fn merge(server: &Server, path: &str, patch: &Value) -> Value {
-    let kind = [("content-type", "application/merge-patch+json")];
-    server.admin().request(Method::PATCH, path, &kind, patch.to_string()).await.gives(200)
-}
 
 async fn delete(server: &Server, path: &str) {
     send(server, Method::DELETE, path, &json!({})).await.code_is(200);

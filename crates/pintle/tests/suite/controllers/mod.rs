@@ -19,24 +19,12 @@ mod ttl_after_finished;
 use http::Method;
 use serde_json::{Value, json};
 
-use crate::support::{Answer, Launch, Server, eventually};
+use crate::support::objects::{merge, post, send};
+use crate::support::{Launch, Server, eventually};
 
 /// A server with these controllers.
 pub(crate) fn with_controllers(names: &str) -> Launch {
     Launch::new().arg(format!("--controllers={names}"))
-}
-
-async fn send(server: &Server, method: Method, path: &str, body: &Value) -> Answer {
-    server.admin().request(method, path, &[("content-type", "application/json")], body.to_string()).await
-}
-
-async fn post(server: &Server, path: &str, body: &Value) -> Value {
-    send(server, Method::POST, path, body).await.gives(201)
-}
-
-async fn merge(server: &Server, path: &str, patch: &Value) -> Value {
-    let kind = [("content-type", "application/merge-patch+json")];
-    server.admin().request(Method::PATCH, path, &kind, patch.to_string()).await.gives(200)
 }
 
 async fn delete(server: &Server, path: &str) -> Value {

@@ -6,6 +6,7 @@ pub(crate) mod client;
 pub(crate) mod etcd;
 pub(crate) mod frames;
 pub(crate) mod kubectl;
+pub(crate) mod objects;
 pub(crate) mod server;
 pub(crate) mod shared;
 pub(crate) mod store;
