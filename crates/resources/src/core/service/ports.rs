@@ -165,9 +165,19 @@ impl NodePorts {
         change.await
     }
 
-    /// Makes the record say what services have. What only the record has is given up after several rounds.
-    pub(super) async fn repair(&self, in_use: &[i64]) -> Result<()> {
+    /// Returns the record, for a later [`NodePorts::repair`].
+    pub(super) async fn record(&self) -> Result<Option<Value>> {
+        self.record.read().await
+    }
+
+    /// Makes the record say what services have. What only the record has is given up after several rounds. Changes nothing and returns
+    /// false if the record is not `before`, which was read before the services: a port that was released since would be taken
+    /// again for a service that is gone.
+    pub(super) async fn repair(&self, in_use: &[i64], before: Option<&Value>) -> Result<bool> {
         let change = self.record.change(|record| {
+            if record != before {
+                return Ok((None, None));
+            }
             let range =
                 record.map_or(Some(self.range), |record| PortRange::parse(record.text_at(&["range"])));
             let range = range.ok_or_else(|| {
@@ -217,10 +227,11 @@ impl NodePorts {
             } else {
                 Some(written(&record.cloned().map_or_else(empty, Ok)?, self.range, &rebuilt)?)
             };
-            Ok((new, leaks))
+            Ok((new, Some(leaks)))
         });
-        *self.leaks.lock().unwrap_or_else(PoisonError::into_inner) = change.await?;
-        Ok(())
+        let Some(leaks) = change.await? else { return Ok(false) };
+        *self.leaks.lock().unwrap_or_else(PoisonError::into_inner) = leaks;
+        Ok(true)
     }
 
     /// A record of our range, and its bits.

@@ -24,6 +24,9 @@ const GRACE: i64 = 60;
 /// How long the cache may take to have what is stored.
 const CATCH_UP: Duration = Duration::from_secs(3);
 
+/// How often a repair of ports begins anew because some were taken or released meanwhile.
+const ATTEMPTS: usize = 5;
+
 #[derive(Default)]
 pub(super) struct Repair {
     /// One at a time.
@@ -55,12 +58,20 @@ impl Repair {
     }
 }
 
-/// An allocation made or released meanwhile is in one of them only; it is held for some rounds, until it shows in both.
+/// Services are compared with the record as it was before they were read. A port that is taken and whose service is not written yet is held
+/// for some rounds.
 async fn ports(pools: &Pools) -> Result<()> {
     let Some(store) = pools.services.upgrade() else { return Ok(()) };
-    let services = all(&store).await?;
-    let in_use: Vec<i64> = services.iter().flat_map(held_ports).collect();
-    pools.ports.repair(&in_use).await
+    for _ in 0..ATTEMPTS {
+        let before = pools.ports.record().await?;
+        let services = all(&store).await?;
+        let in_use: Vec<i64> = services.iter().flat_map(held_ports).collect();
+        if pools.ports.repair(&in_use, before.as_ref()).await? {
+            return Ok(());
+        }
+    }
+    // Ports are taken and released all the time. The next round may find a quieter moment.
+    Ok(())
 }
 
 async fn addresses(pools: &Pools) -> Result<()> {
