@@ -50,7 +50,7 @@ pub struct Stores {
     pub endpoints: Arc<Store>,
 }
 
-/// What connections are made with.
+/// The parts that connections are made with.
 pub struct Config {
     pub stores: Stores,
     pub kubelets: KubeletConfig,

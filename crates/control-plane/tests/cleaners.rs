@@ -160,7 +160,7 @@ async fn unused_automatic_tokens_are_marked_and_deleted_a_year_later() {
     assert!(plane.exists(&path("unused")).await);
     plane.after(DAY).await;
     assert!(plane.is_gone(&path("unused")).await);
-    // Nobody uses the other one any more.
+    // The other one is not used any more.
     plane.ok("DELETE", "/api/v1/namespaces/default/pods/p", json!({"gracePeriodSeconds": 0})).await;
     plane.after(DAY).await;
     plane.settled().await;

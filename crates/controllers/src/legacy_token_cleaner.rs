@@ -52,7 +52,7 @@ pub struct LegacyTokenCleaner {
     clock: Clock,
 }
 
-/// What is to be done with a token.
+/// The next step for a token.
 #[derive(Debug, PartialEq, Eq)]
 enum Step {
     /// Look again later.

@@ -92,7 +92,7 @@ impl ServiceAccountTokens {
         if let Some(account) = self.accounts.find(&format!("{namespace}/{name}")).await?.filter(fits) {
             return Ok(Some(account));
         }
-        // What no account can be named is not asked for.
+        // A name that no account can have is not looked up.
         if !pintle_meta::validation::dns1123_subdomain(name).is_empty() {
             return Ok(None);
         }

@@ -76,7 +76,7 @@ pub(super) fn bits(content: &[u8]) -> Vec<u8> {
     tagged(3, &[&[0], content].concat())
 }
 
-/// What a certificate may be used for.
+/// The usages of a certificate.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Usages {
     /// Bits, the first being the lowest.

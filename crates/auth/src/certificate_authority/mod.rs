@@ -53,7 +53,7 @@ pub enum Error {
     Sign,
 }
 
-/// What the signer decides of a certificate.
+/// The terms of a certificate that the signer decides.
 #[derive(Clone, Copy, Debug)]
 pub struct Terms<'a> {
     /// Cut short at the end of the authority's own life.

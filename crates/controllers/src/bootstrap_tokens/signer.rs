@@ -18,7 +18,7 @@ use crate::runtime::{Controller, Requeue, Source};
 
 const MAP_NAMESPACE: &str = "kube-public";
 const MAP: &str = "cluster-info";
-/// What is signed.
+/// The content that is signed.
 const KUBECONFIG: &str = "kubeconfig";
 /// Begins the keys of signatures; the token's id follows.
 const SIGNATURE: &str = "jws-kubeconfig-";
@@ -71,7 +71,7 @@ impl BootstrapSigner {
             .collect();
         if replace_signatures(values, signatures) {
             match self.api.replace(&location, &map).await {
-                // What changed it comes up by itself.
+                // The change in between queues the ConfigMap again.
                 Err(status) if matches!(status.reason, Reason::Conflict | Reason::NotFound) => {}
                 written => drop(written?),
             }

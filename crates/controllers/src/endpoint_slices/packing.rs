@@ -72,7 +72,7 @@ pub(super) enum Hints {
     Zones {
         nodes: bool,
     },
-    /// Those of another controller.
+    /// Slices of another controller.
     Kept,
 }
 

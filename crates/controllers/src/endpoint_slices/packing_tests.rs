@@ -103,7 +103,7 @@ fn endpoints_are_packed_and_gaps_are_filled_by_slices_that_change_anyway() {
     slices.sync(&service, all(0..250), 100);
     assert_eq!(slices.sizes(), [50, 100, 100]);
     assert_eq!(slices.sync(&service, all(0..250), 100), 0);
-    // What fits goes into the slice with room.
+    // Endpoints that fit go into the slice with room.
     assert_eq!(slices.sync(&service, all(0..290), 100), 1);
     assert_eq!(slices.sizes(), [90, 100, 100]);
     // A rolling update: as many come as go, in the slices that change.

@@ -1,4 +1,4 @@
-//! What the controller has written and seen last, per service: generations of slices, to tell its own changes from those of others, and
+//! The last writes and observations of the controller, per service: generations of slices, to tell its own changes from those of others, and
 //! times of pods, to say in slices since when a change waited.
 
 use std::collections::HashMap;

@@ -74,7 +74,7 @@ impl GarbageCollector {
         if !waiting.is_empty() && node.has_dependents {
             return self.delete_in_foreground(id, &node, &location, &live).await;
         }
-        // What the object itself asks for goes before the default.
+        // The policy that the object itself asks for goes before the default.
         let policy = if metadata.has_finalizer(ORPHAN) {
             "Orphan"
         } else if metadata.has_finalizer(FOREGROUND) {

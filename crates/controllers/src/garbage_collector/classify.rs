@@ -29,7 +29,7 @@ pub(super) enum Undecided {
     NamespacedOwner,
 }
 
-/// What was found out about an owner.
+/// The findings about an owner.
 enum State {
     Solid,
     Dangling { is_elsewhere: bool },

@@ -29,7 +29,7 @@ pub(super) const ORPHAN: &str = "orphan";
 
 const NONE: u32 = u32::MAX;
 
-/// What a change asks for: nodes that may have to be deleted or verified, and nodes whose dependents are to be orphaned.
+/// The effects of a change: nodes that may have to be deleted or verified, and nodes whose dependents are to be orphaned.
 #[derive(Debug, Default)]
 pub(super) struct Effects {
     pub(super) delete: Vec<NodeId>,

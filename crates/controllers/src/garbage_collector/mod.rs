@@ -72,7 +72,7 @@ pub struct FollowedStore {
     pub root: Bytes,
 }
 
-/// What the collector is made of.
+/// The parts of the collector.
 pub struct GarbageCollectorConfig {
     pub stores: Vec<FollowedStore>,
     pub api: ApiClient,

@@ -48,7 +48,7 @@ pub(super) fn resources_of<'n>(
     resources
 }
 
-/// What is known of a quota.
+/// The facts about a quota.
 #[derive(Debug)]
 struct Known {
     resources: BTreeSet<GroupResource>,

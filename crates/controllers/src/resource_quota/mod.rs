@@ -43,7 +43,7 @@ const SHARED_SETTLE: Duration = Duration::from_millis(500);
 /// How long after a charge a quota is counted, whatever happens.
 const VERIFY_AFTER: Duration = Duration::from_secs(5);
 
-/// What the controller of quotas is made of.
+/// The parts of the quota controller.
 pub struct QuotaConfig {
     pub quotas: Arc<Store>,
     /// The stores of pods, services, claims and resource claims by group and plural name, as far as they are served.

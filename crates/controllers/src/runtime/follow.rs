@@ -16,7 +16,7 @@ use super::Key;
 /// How soon a cache that could not be read is asked again.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// What a follower of a cache sees.
+/// An observation of a follower of a cache.
 pub(crate) enum Seen<'a> {
     /// All objects: first, and whenever the cache had to start over. Changes up to then may not have been seen.
     All(&'a Snapshot),

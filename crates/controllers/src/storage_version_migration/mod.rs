@@ -38,7 +38,7 @@ const FAILED: &str = "Failed";
 /// How long a migration may wait for its resource to be served.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What the three parts share.
+/// The state that the three parts share.
 #[derive(Clone)]
 pub struct Migrations {
     pub migrations: Arc<Store>,

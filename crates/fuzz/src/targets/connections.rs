@@ -1,4 +1,4 @@
-//! What clients and kubelets send on connections: SPDY, WebSocket, and the headers of requests that are passed on.
+//! Input of clients and kubelets on connections: SPDY, WebSocket, and the headers of requests that are passed on.
 
 use bytes::BytesMut;
 use http::{HeaderMap, HeaderName, HeaderValue};

@@ -77,7 +77,7 @@ impl Coding {
 pub(super) struct Page {
     body: ProxiedBody,
     codec: Codec,
-    /// What follows the last bytes of the page.
+    /// The end of the body after the last bytes of the page.
     last: Option<Option<Frame<Bytes>>>,
 }
 

@@ -254,7 +254,7 @@ impl Store {
                 }
             }
         };
-        // What finalizers hold for longer goes on without the client.
+        // An object that finalizers hold for longer goes on without the client.
         let _ = self.clock.timeout(patience, gone).await;
     }
 

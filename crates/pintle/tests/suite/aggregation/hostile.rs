@@ -138,7 +138,7 @@ async fn an_answer_cannot_be_split_into_two() {
         assert!(answer.body.starts_with("error trying to reach service: "), "{answer:?}");
         assert!(answer.headers.get("x-b").is_none());
     }
-    // What follows an answer is never the answer to the next request, of whatever client.
+    // Bytes after an answer are never the answer to the next request, of whatever client.
     for _ in 0..5 {
         let answer = client.get(&format!("{BOATS}/two")).await;
         assert!(answer.body == "ok" || answer.code == 503, "{answer:?}");

@@ -65,7 +65,7 @@ async fn a_restart_writes_nothing_and_repairs_what_is_gone() {
     let now = all(&server).await;
     assert!(!now.contains_key("v1.batch") && now.contains_key("v1beta1.policy"));
     assert_eq!(now["v1.policy"]["spec"]["groupPriorityMinimum"], 5);
-    // What is served does not depend on it.
+    // Serving does not depend on it.
     server.admin().get("/apis/batch/v1/jobs").await.code_is(200);
 
     server.stop().await;
@@ -99,7 +99,7 @@ async fn group_versions_of_custom_resources_have_them_as_long_as_they_are_served
     assert_eq!(found["spec"], spec);
     assert_eq!(available(&server, "v1.example.com").await.1, "Local");
 
-    // What was changed is put right, what was deleted comes back.
+    // Changed APIServices are put right, deleted ones come back.
     merge(&server, &format!("{API_SERVICES}/v1.example.com"), &json!({"spec": {"versionPriority": 5}})).await;
     eventually("the priority", async || {
         all(&server).await["v1.example.com"]["spec"]["versionPriority"] == 100

@@ -105,7 +105,7 @@ async fn slices_follow_pods_and_their_labels() {
     has(&server, "web", &[]).await;
     merge(&server, &format!("{SERVICES}/web"), &json!({"spec": {"selector": {"app": "other"}}})).await;
     has(&server, "web", &[("p2", true)]).await;
-    // Who looks: the slices are those of kube-controller-manager.
+    // For clients that look at the label: the slices are those of kube-controller-manager.
     let manager = &slices(&server, "web").await[0]["metadata"]["managedFields"][0]["manager"];
     assert_eq!(manager, "kube-controller-manager");
 }

@@ -36,7 +36,7 @@ fn sleeps_since(server: &Server, before: &HashMap<OsString, u64>) -> u64 {
 async fn default_controllers_do_not_wake_an_idle_server() {
     let (none, all) = (with_controllers("").start().await, with_controllers("*").start().await);
     tokio::join!(Box::pin(ready(&none)), Box::pin(ready(&all)));
-    // What a start leaves to do.
+    // Time for the work that a start leaves.
     tokio::time::sleep(Duration::from_secs(8)).await;
     let mut least = [u64::MAX; 2];
     for _ in 0..WINDOWS {

@@ -73,7 +73,7 @@ async fn a_secret_is_filled_with_a_token_that_is_accepted() {
     let token = data(&found, "token");
     assert_eq!(who(&server, &token).await, ROBOT);
 
-    // What is removed comes again, and the token is another copy of the same.
+    // Removed fields come again, and the token is another copy of the same.
     merge(&server, &format!("{SECRETS}/t"), &json!({"data": {"ca.crt": "eA==", "namespace": null}})).await;
     eventually("the data are repaired", async || {
         let found = server.admin().get(&format!("{SECRETS}/t")).await.json();
