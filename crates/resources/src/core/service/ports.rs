@@ -280,4 +280,26 @@ mod tests {
         assert_eq!(range(30000, 30001).place(30002), None);
         assert_eq!(range(30000, 30001).place(i64::MIN), None);
     }
+
+    #[tokio::test]
+    async fn a_port_that_was_released_since_the_services_were_read_stays_free() {
+        let backend = pintle_storage_embedded::Store::open(pintle_storage_embedded::Options::memory())
+            .expect("a store");
+        let of = pintle_schema::find("core/v1.RangeAllocation").expect("a kind");
+        let stored =
+            crate::builtin::Builtin::new(of, &pintle_schema::Resources::builtin().expect("resources"));
+        let record =
+            Record::new(std::sync::Arc::new(backend), &b"/registry/ranges/servicenodeports"[..], stored);
+        let ports = NodePorts::new(record, PortRange { first: 30000, last: 32767 }, Random::system());
+        assert!(ports.repair(&[], None).await.expect("a record"));
+        let wanted = [Some(30017)];
+        assert!(matches!(ports.take(&wanted).await.as_deref(), Ok([30017])));
+        let before = ports.record().await.expect("a record");
+        ports.give_back(&[30017]).await.expect("released");
+        assert!(
+            !ports.repair(&[30017], before.as_ref()).await.expect("an outcome"),
+            "the services are to be read again"
+        );
+        assert!(ports.take(&wanted).await.is_ok(), "the port is free");
+    }
 }
