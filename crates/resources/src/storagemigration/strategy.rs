@@ -5,6 +5,7 @@ use std::sync::Arc;
 use pintle_meta::validation::{dns1035_label, dns1123_subdomain};
 use pintle_registry::Strategy;
 
+use crate::framework::strategy::rules::metadata_update;
 use crate::framework::strategy::{Entry, MetadataRecheck, Rules, Settings, find};
 use crate::framework::validation::Cursor;
 
@@ -25,10 +26,11 @@ const TABLE: &[Entry] = &[
 ];
 
 const MIGRATIONS: Rules = Rules {
-    recheck: MetadataRecheck::Both,
+    recheck: MetadataRecheck::Full,
     validate: |_, migration| resource(&migration.at(&["spec", "resource"])),
     validate_update: |_, migration| {
         resource(&migration.at(&["spec", "resource"]));
+        metadata_update(migration);
         migration.field("spec").immutable("storagemigration.StorageVersionMigrationSpec");
     },
     ..Rules::CLUSTER.with_status()
