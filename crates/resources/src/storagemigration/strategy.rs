@@ -120,6 +120,16 @@ mod tests {
     }
 
     #[test]
+    fn changes_of_metadata_come_after_the_resource() {
+        let base = Base::new(GROUP, "storageversionmigrations", OBJECT);
+        let finalizer = ("/metadata/finalizers", r#"["x"]"#);
+        let errors = base.update_errors(&[], &[finalizer, ("/spec/resource/resource", r#""""#)]);
+        let fields: Vec<&str> = errors.iter().filter_map(|error| error.split(": ").next()).collect();
+        let finalizer = "metadata.finalizers[0]";
+        assert_eq!(fields, [finalizer, "spec.resource.resource", finalizer, "spec"]);
+    }
+
+    #[test]
     fn a_migration_ends_once() {
         let base = Base::new(GROUP, "storageversionmigrations/status", OBJECT);
         let condition = |of: &str, status: &str| {
@@ -155,7 +165,7 @@ mod tests {
                 &[("/status/conditions", &format!("[{}]", condition(of, "True")))],
                 &[(
                     &[("/status/conditions", "[]")],
-                    &[&format!("status.conditions: Invalid value: null: {name} condition cannot be set to false once it is true")],
+                    &[&format!("status.conditions: Invalid value: []: {name} condition cannot be set to false once it is true")],
                 )],
             );
         }

@@ -48,9 +48,7 @@ impl WriteRequest {
         options: WriteOptions,
     ) -> Result<WriteRequest> {
         let served = &*endpoint.served;
-        let read = || {
-            read(served, encoding, &bytes, options.field_validation)
-        };
+        let read = || read(served, encoding, &bytes, options.field_validation);
         let (object, warned) = pintle_work::run(read).await;
         call.warnings.extend(warned);
         let object = object?;

@@ -148,7 +148,8 @@ impl<'v> Cursor<'_, 'v> {
     /// absent one. For rules about rare fields, where the reference looks for nil: the body is searched, and decoded again if it
     /// has the name.
     pub(crate) fn is_given(&self) -> bool {
-        let may_have = |empties: &Empties| self.path.segments().last().is_some_and(|name| empties.may_have(&name));
+        let may_have =
+            |empties: &Empties| self.path.segments().last().is_some_and(|name| empties.may_have(&name));
         self.is_set() || (self.empties.is_some_and(may_have) && self.restored(self.value()).is_some())
     }
 

@@ -48,7 +48,9 @@ impl Empties {
     pub(crate) fn may_have(&self, name: &str) -> bool {
         match &self.sent {
             None => false,
-            Some(Sent::Body { bytes, .. }) => std::str::from_utf8(bytes).map_or(true, |text| text.contains(name)),
+            Some(Sent::Body { bytes, .. }) => {
+                std::str::from_utf8(bytes).map_or(true, |text| text.contains(name))
+            }
             Some(Sent::Patched(_)) => true,
         }
     }

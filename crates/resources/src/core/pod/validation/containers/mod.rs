@@ -106,7 +106,9 @@ pub(super) fn ephemeral_containers(spec: &Cursor<'_, '_>, facts: &Facts<'_>, opt
             let value = container.field(field);
             let is_given = match field {
                 // Always there; without any of their fields they count as not set.
-                "resources" => ["limits", "requests", "claims"].iter().any(|name| value.field(name).is_given()),
+                "resources" => {
+                    ["limits", "requests", "claims"].iter().any(|name| value.field(name).is_given())
+                }
                 _ => value.is_given(),
             };
             if is_given {
