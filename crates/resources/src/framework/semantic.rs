@@ -48,7 +48,7 @@ pub(crate) fn is_same(of: Shape, new: Option<&Value>, old: Option<&Value>) -> bo
 fn has_items(value: &&Value) -> bool {
     match value.node() {
         Node::List(items) => !items.is_empty(),
-        Node::Object(entries) => entries.len() > 0,
+        Node::Object(entries) => !entries.is_empty(),
         node => node != Node::Null,
     }
 }

@@ -147,7 +147,7 @@ impl Served for Version {
 
     fn to_stored(&self, mut object: Value) -> std::result::Result<Value, String> {
         match &self.builtin {
-            Some(builtin) => builtin.from_version(self.of, object).map_err(|error| error.to_string()),
+            Some(builtin) => builtin.from_version(self.of, object),
             None => {
                 defaults::apply(self.of, &mut object, &self.defaults);
                 Ok(object)

@@ -329,7 +329,7 @@ mod tests {
     fn an_empty_list_that_is_sent_counts_a_generation() {
         let policies = of(GROUP, "networkpolicies");
         let object = |extra: &str| {
-            format!(r#"{{"metadata":{{"name":"p","namespace":"n","generation":1}},"spec":{{"podSelector":{{}}EXTRA}}}}"#)
+            r#"{"metadata":{"name":"p","namespace":"n","generation":1},"spec":{"podSelector":{}EXTRA}}"#
                 .replace("EXTRA", extra)
         };
         for (extra, generation) in [("", 1), (r#","ingress":[]"#, 2), (r#","ingress":null"#, 1)] {

@@ -149,7 +149,7 @@ impl<'v> Cursor<'_, 'v> {
     /// has the name.
     pub(crate) fn is_given(&self) -> bool {
         let may_have =
-            |empties: &Empties| self.path.segments().last().is_some_and(|name| empties.may_have(&name));
+            |empties: &Empties| self.path.segments().last().is_some_and(|name| empties.may_have(name));
         self.is_set() || (self.empties.is_some_and(may_have) && self.restored(self.value()).is_some())
     }
 
