@@ -48,7 +48,7 @@ impl Configuration {
     /// Returns the configuration that follows this one, and the names of levels that are gone.
     pub(crate) fn next(&self, of: &Ingredients<'_>) -> (Configuration, Vec<String>) {
         let (mut levels, mut gone) = (BTreeMap::new(), Vec::new());
-        let mut add = |levels: &mut BTreeMap<_, _>, spec: &LevelSpec, is_quiescing: bool| {
+        let add = |levels: &mut BTreeMap<_, _>, spec: &LevelSpec, is_quiescing: bool| {
             let known = self.levels.get(&spec.name).map(|(_, level)| level.clone());
             let level = known.unwrap_or_else(|| Arc::new(Level::new(spec, of.metrics, of.now)));
             level.set_quiescing(is_quiescing);

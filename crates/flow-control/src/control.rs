@@ -326,7 +326,7 @@ impl FlowControl {
                 });
             })?;
         }
-        let samples = |read: fn(&str, Samples) -> Vec<(Vec<String>, pintle_metrics::Sample)>| {
+        let samples = |read: ReadSamples| {
             let control = Arc::downgrade(self);
             move || {
                 let now = control.upgrade().map_or(0, |control| control.now());
@@ -382,6 +382,8 @@ fn for_each_level(control: &Weak<FlowControl>, mut read: impl FnMut(&str, &mut S
     }
 }
 
+/// Labels and samples of a level.
+type ReadSamples = fn(&str, Samples) -> Vec<(Vec<String>, pintle_metrics::Sample)>;
 type LevelGauge = (&'static str, &'static str, fn(&State) -> Option<f64>);
 type Bounds = (&'static str, &'static str, fn(&State) -> Option<(f64, f64)>);
 

@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use pintle_meta::format_duration;
-use pintle_meta::Time;
+use pintle_meta::time::Time;
 
 use crate::control::FlowControl;
 use crate::level::Level;
@@ -154,7 +154,7 @@ impl FlowControl {
     ) -> Vec<String> {
         let WorkEstimate { initial_seats, final_seats, additional_latency } = entry.estimate;
         let needs_details = with_details || entry.distinguisher.is_some();
-        let details = needs_details.then(|| entry.description.details()).unwrap_or_default();
+        let details = if needs_details { entry.description.details() } else { RequestDetails::default() };
         let flow = match entry.distinguisher {
             None => String::new(),
             Some(Distinguisher::ByUser) => details.user.clone(),
@@ -188,6 +188,10 @@ impl FlowControl {
         let time = self.started_at() + Duration::from_nanos(moment);
         let since_1970 = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let seconds = i64::try_from(since_1970.as_secs()).unwrap_or(i64::MAX);
-        Time::from_unix(seconds, since_1970.subsec_nanos().into()).to_string()
+        // Go leaves out the zeros at the end of a fraction, and an empty one.
+        let fraction = format!(".{:09}", since_1970.subsec_nanos());
+        let fraction = fraction.trim_end_matches('0').trim_end_matches('.');
+        let whole = Time::from_unix(seconds, 0).to_string();
+        format!("{}{fraction}Z", whole.trim_end_matches('Z'))
     }
 }

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use futures_core::Stream as Chunks;
 use pintle_cache::{Change, Cursor, Entry, Error, Follow, Next};
+use pintle_flow_control::WatchRegistration;
 use pintle_meta::Status;
 use pintle_runtime::{Clock, Random};
 
@@ -17,6 +18,7 @@ use super::encode::Encoder;
 use super::wake::WakeSources;
 use crate::lifecycle::{ActiveWatch, Signal};
 use crate::metrics::LongRunning;
+use crate::overload::Slot;
 use crate::rest::Result;
 use crate::rest::select::Selection;
 use crate::streams;
@@ -113,6 +115,9 @@ pub(in crate::rest) struct Stream {
     /// Set if watches have a grace period; gives each its own end.
     pub(super) termination: Option<ActiveWatch>,
     pub(super) _long_running: LongRunning,
+    /// The permission to execute, until the initial events are sent.
+    pub(super) slot: Option<Slot>,
+    pub(super) _registration: Option<Arc<WatchRegistration>>,
 }
 
 impl Stream {
@@ -139,6 +144,9 @@ impl Stream {
     }
 
     fn poll_events(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes>>> {
+        if self.state.as_ref().is_none_or(State::has_sent_initial) {
+            self.slot = None;
+        }
         if let Some(status) = self.start_error.take() {
             return Poll::Ready(Some(self.end_with(&status)));
         }
@@ -204,6 +212,11 @@ impl Chunks for Stream {
 }
 
 impl State {
+    /// Returns whether no object that existed at the start is still to be sent.
+    pub(super) fn has_sent_initial(&self) -> bool {
+        self.initial.as_slice().is_empty() && self.initial_events_end.is_none()
+    }
+
     /// Returns the events that were read already, or those of the next changes; none when the watch ends.
     fn poll_ready(
         &mut self,
