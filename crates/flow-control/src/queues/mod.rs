@@ -22,6 +22,8 @@ mod entries;
 mod observed;
 mod queue;
 mod queue_set;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use entries::{Entry, Key, NONE, NewRequest};
 pub(crate) use observed::{DEMAND, REQUESTS, SEATS, Samples};

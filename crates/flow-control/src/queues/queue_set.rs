@@ -603,6 +603,11 @@ impl QueueSet {
         self.waiting == 0 && self.executing == 0 && self.suspended == 0
     }
 
+    #[cfg(test)]
+    pub(super) fn set_virtual_time(&mut self, r: u64) {
+        self.r = SeatSeconds(r);
+    }
+
     pub(crate) fn r(&self) -> SeatSeconds {
         self.r
     }
