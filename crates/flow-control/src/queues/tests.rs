@@ -296,7 +296,7 @@ fn a_request_that_resumes_goes_before_those_that_wait_in_its_queue() {
 fn a_flow_whose_requests_pause_takes_nothing_from_others() {
     let mut fixture = queued(2, 100, 2);
     let mut other = [Flow::new(1, 20, 1, 5)];
-    let mut pausing: Vec<Key> = (0..30).map(|_| key(fixture.start_one(0))).collect();
+    let pausing: Vec<Key> = (0..30).map(|_| key(fixture.start_one(0))).collect();
     for _ in 0..400 {
         simulate(&mut fixture, &mut other, 5);
         let found = pausing.iter().copied().filter(|key| fixture.executes(*key)).collect::<Vec<_>>();
@@ -308,7 +308,9 @@ fn a_flow_whose_requests_pause_takes_nothing_from_others() {
     }
     let half = 400 * 5 * MILLISECOND;
     assert!(other[0].served * 10 >= half * 9, "{} of {half}", other[0].served);
-    pausing.drain(..).for_each(|key| drop(fixture.finish(key)));
+    for key in pausing {
+        fixture.finish(key);
+    }
 }
 
 #[test]
@@ -403,6 +405,8 @@ fn the_virtual_clock_is_wound_back_before_it_overflows() {
     assert_eq!(fixture.set.take_epochs(), 1);
     assert!(fixture.set.r().0 < u64::MAX / 2);
     fixture.finish(executing);
-    waiting.into_iter().for_each(|key| drop(fixture.finish(key)));
+    for key in waiting {
+        fixture.finish(key);
+    }
     fixture.assert_empty();
 }

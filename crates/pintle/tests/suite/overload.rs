@@ -96,8 +96,20 @@ async fn bodies_that_never_come_keep_nobody_out() {
 /// Requests that wait for their bodies are bounded as well, by user.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_user_has_only_so_many_requests_that_wait() {
-    let launch = Launch::new().tokens().arg("--max-mutating-requests-inflight=4");
-    let server = launch.start().await;
+    for limits in [
+        ["--max-requests-inflight=2", "--max-mutating-requests-inflight=2", ON],
+        ["--max-requests-inflight=400", "--max-mutating-requests-inflight=4", OFF],
+    ] {
+        a_user_has_half_of(limits).await;
+    }
+}
+
+const ON: &str = "--enable-priority-and-fairness=true";
+const OFF: &str = "--enable-priority-and-fairness=false";
+
+/// Four seats, or slots for writes.
+async fn a_user_has_half_of(limits: [&str; 3]) {
+    let server = Launch::new().tokens().args(&limits).start().await;
     let alice = || server.client().token(crate::support::ALICE);
     let head = slow_body(REVIEWS, crate::support::ALICE);
     // Half of eight for each of four slots.
