@@ -228,8 +228,9 @@ impl QueueSet {
         let Response::Queue { queue_length_limit, .. } = self.response else {
             return self.refuse(&request, Reason::QueueFull);
         };
-        let is_full = self.queues.get(index).is_none_or(|queue| queue.waiting.len() >= queue_length_limit);
-        if is_full && self.seats_in_use >= self.limit {
+        let length = self.queues.get(index).map_or(usize::MAX, |queue| queue.waiting.len());
+        // One that waits has no room for its seats even if some are free.
+        if length >= queue_length_limit && (length > 0 || self.seats_in_use >= self.limit) {
             return self.refuse(&request, Reason::QueueFull);
         }
         let mut entry = Entry::new(request, Phase::Waiting, index as u32, now);

@@ -134,7 +134,8 @@ fn random_histories_lose_no_seat_and_starve_no_request() {
                     match fixture.start(estimate, hash) {
                         Started::Refused(reason) => {
                             assert_eq!(reason, Reason::QueueFull);
-                            assert!(before >= limit, "it is refused only if all seats are taken");
+                            let waits = fixture.set.waiting > 0;
+                            assert!(before >= limit || waits, "it is refused only if it would wait");
                         }
                         started => {
                             known.push(Known { key: key(started), seats: 0, is_suspended: false });
@@ -225,8 +226,8 @@ fn simulate(fixture: &mut Fixture, flows: &mut [Flow], milliseconds: u64) {
             for (key, since) in std::mem::take(&mut flow.requests) {
                 let since = since.or_else(|| fixture.executes(key).then_some(now));
                 if since.is_some_and(|since| now >= since + duration) {
-                    fixture.finish(key);
-                    flow.served += duration * flow.seats;
+                    let Finished::Executed(took) = fixture.finish(key) else { panic!("it has executed") };
+                    flow.served += u64::try_from(took.as_nanos()).unwrap() * flow.seats;
                 } else {
                     left.push((key, since));
                 }
@@ -243,17 +244,32 @@ fn simulate(fixture: &mut Fixture, flows: &mut [Flow], milliseconds: u64) {
     }
 }
 
-#[test]
-fn flows_get_the_same_seat_seconds_whatever_their_requests_are() {
+/// Seat-seconds of each of three flows, the least and the most.
+fn served(seats: [u64; 3]) -> (Vec<f64>, f64, f64) {
     let mut fixture = queued(4, 100, 4);
-    let mut flows = [Flow::new(0, 90, 1, 10), Flow::new(1, 6, 2, 3), Flow::new(2, 40, 3, 25)];
+    let mut flows =
+        [Flow::new(0, 90, seats[0], 10), Flow::new(1, 95, seats[1], 3), Flow::new(2, 40, seats[2], 25)];
     simulate(&mut fixture, &mut flows, 20_000);
     let served: Vec<f64> = flows.iter().map(|flow| flow.served as f64 / 1e9).collect();
-    let (least, most) = (served.iter().copied().fold(f64::MAX, f64::min), served.iter().copied().fold(0.0, f64::max));
-    // Of 80 seat-seconds, less what is free while a wide request waits for room.
-    assert!(least > 20.0, "{served:?}");
-    // A few of the largest requests, however long it goes on.
-    assert!(most - least < 4.0 * 3.0 * 0.025 + 1.0, "{served:?}");
+    let (least, most) =
+        (served.iter().copied().fold(f64::MAX, f64::min), served.iter().copied().fold(0.0, f64::max));
+    (served, least, most)
+}
+
+#[test]
+fn flows_get_the_same_seat_seconds_however_long_their_requests_are() {
+    let (served, least, most) = served([1, 1, 1]);
+    assert!(served.iter().sum::<f64>() > 79.0, "no seat is free while a request waits: {served:?}");
+    // A few of the longest requests, however long it goes on.
+    assert!(most - least < 4.0 * 0.025 + 0.1, "{served:?}");
+}
+
+/// While a wide request waits for room, seats are free. Virtual time does not know that, so flows with short queues lose a little: each
+/// still has at least half of its third.
+#[test]
+fn flows_of_wide_requests_get_their_share() {
+    let (served, least, most) = served([1, 2, 3]);
+    assert!(least > 80.0 / 3.0 / 2.0 && most < 80.0 / 3.0 + 1.0, "{served:?}");
 }
 
 #[test]

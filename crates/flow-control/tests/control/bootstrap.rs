@@ -5,7 +5,7 @@ use pintle_flow_control::{Digest, LevelSpec, SchemaSpec, Stats};
 
 use crate::support::*;
 
-pub fn levels() -> Vec<LevelSpec> {
+pub(crate) fn levels() -> Vec<LevelSpec> {
     vec![
         level("exempt", r#"{"type":"Exempt","exempt":{"nominalConcurrencyShares":0,"lendablePercent":0}}"#),
         rejecting("catch-all", 5),
@@ -18,7 +18,7 @@ pub fn levels() -> Vec<LevelSpec> {
     ]
 }
 
-pub fn schemas() -> Vec<SchemaSpec> {
+pub(crate) fn schemas() -> Vec<SchemaSpec> {
     let everyone = [group("system:unauthenticated"), group("system:authenticated")].join(",");
     let nodes = group("system:nodes");
     let accounts = r#"{"kind":"ServiceAccount","serviceAccount":{"namespace":"kube-system","name":"*"}}"#;
@@ -44,13 +44,13 @@ pub fn schemas() -> Vec<SchemaSpec> {
     ]
 }
 
-pub fn configured(seats: usize) -> Fixture {
+pub(crate) fn configured(seats: usize) -> Fixture {
     let fixture = fixture(seats);
     fixture.control.reconfigure(levels(), schemas());
     fixture
 }
 
-pub fn account(namespace: &str, name: &str) -> User {
+pub(crate) fn account(namespace: &str, name: &str) -> User {
     let own = format!("system:serviceaccounts:{namespace}");
     user(&format!("system:serviceaccount:{namespace}:{name}"), &["system:serviceaccounts", &own])
 }
@@ -115,7 +115,7 @@ fn seats_are_shared_as_the_reference_shares_them() {
         let figure = |name: &str| fixture.figure(&format!("{name}{{priority_level=\"{level}\"}}"));
         assert_eq!(figure("nominal_limit_seats"), nominal, "{level}");
         assert_eq!(figure("lower_limit_seats"), least, "{level}");
-        assert_eq!(figure("upper_limit_seats"), nominal + if level == "exempt" { 0.0 } else { 600.0 }, "{level}");
+        assert_eq!(figure("upper_limit_seats"), nominal + 600.0, "{level}");
     }
 }
 

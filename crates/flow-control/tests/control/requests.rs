@@ -264,7 +264,7 @@ fn dumps_have_a_row_for_each_queue_and_request() {
     let mut lines = queues.lines();
     assert_eq!(
         lines.next().unwrap(),
-        "PriorityLevelName, Index,  PendingRequests, ExecutingRequests, SeatsInUse, NextDispatchR,  InitialSeatsSum, MaxSeatsSum, TotalWorkSum"
+        "PriorityLevelName, Index,  PendingRequests, ExecutingRequests, SeatsInUse, NextDispatchR, InitialSeatsSum, MaxSeatsSum, TotalWorkSum"
     );
     let busy = lines.find(|line| line.contains(", 1,               1,")).unwrap();
     assert!(busy.starts_with("level,") && busy.ends_with("0.00300000ss"), "{queues}");

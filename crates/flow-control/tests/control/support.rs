@@ -11,15 +11,15 @@ use pintle_flow_control::{
 use pintle_metrics::Registry;
 use pintle_runtime::{Clock, ManualClock};
 
-pub struct Fixture {
-    pub control: Arc<FlowControl>,
-    pub clock: Arc<ManualClock>,
-    pub registry: Registry,
-    pub pods: Arc<Pods>,
+pub(crate) struct Fixture {
+    pub(crate) control: Arc<FlowControl>,
+    pub(crate) clock: Arc<ManualClock>,
+    pub(crate) registry: Registry,
+    pub(crate) pods: Arc<Pods>,
 }
 
 /// The objects of every resource.
-pub struct Pods(pub Mutex<Stats>);
+pub(crate) struct Pods(pub(crate) Mutex<Stats>);
 
 impl ObjectStats for Pods {
     fn stats(&self, _: &str, _: &str) -> Stats {
@@ -31,7 +31,7 @@ impl ObjectStats for Pods {
     }
 }
 
-pub struct Details(pub RequestDetails);
+pub(crate) struct Details(pub(crate) RequestDetails);
 
 impl Describe for Details {
     fn details(&self) -> RequestDetails {
@@ -39,12 +39,12 @@ impl Describe for Details {
     }
 }
 
-pub fn fixture(seats: usize) -> Fixture {
+pub(crate) fn fixture(seats: usize) -> Fixture {
     let clock = ManualClock::starting_at(SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_000_000));
     with_clock(seats, clock.clone(), clock.clock())
 }
 
-pub fn with_clock(seats: usize, manual: Arc<ManualClock>, clock: Clock) -> Fixture {
+pub(crate) fn with_clock(seats: usize, manual: Arc<ManualClock>, clock: Clock) -> Fixture {
     let (registry, pods) = (Registry::default(), Arc::new(Pods(Mutex::new(Stats::Unknown))));
     let control = FlowControl::new(Config {
         seats,
@@ -58,30 +58,30 @@ pub fn with_clock(seats: usize, manual: Arc<ManualClock>, clock: Clock) -> Fixtu
     Fixture { control: control.unwrap(), clock: manual, registry, pods }
 }
 
-pub fn level(name: &str, spec: &str) -> LevelSpec {
+pub(crate) fn level(name: &str, spec: &str) -> LevelSpec {
     let json = format!(r#"{{"metadata":{{"name":"{name}","uid":"uid-of-{name}"}},"spec":{spec}}}"#);
     LevelSpec::read(&pintle_codec::json::decode_untyped(json.as_bytes()).unwrap().value).unwrap()
 }
 
 /// A level with queues.
-pub fn queues(name: &str, shares: u32, lendable: u32, queues: u32, hand: u32) -> LevelSpec {
+pub(crate) fn queues(name: &str, shares: u32, lendable: u32, queues: u32, hand: u32) -> LevelSpec {
     let queuing = format!(r#"{{"queues":{queues},"handSize":{hand},"queueLengthLimit":50}}"#);
     let response = format!(r#"{{"type":"Queue","queuing":{queuing}}}"#);
     limited(name, shares, lendable, &response)
 }
 
-pub fn limited(name: &str, shares: u32, lendable: u32, response: &str) -> LevelSpec {
+pub(crate) fn limited(name: &str, shares: u32, lendable: u32, response: &str) -> LevelSpec {
     let limited = format!(
         r#"{{"nominalConcurrencyShares":{shares},"lendablePercent":{lendable},"limitResponse":{response}}}"#
     );
     level(name, &format!(r#"{{"type":"Limited","limited":{limited}}}"#))
 }
 
-pub fn rejecting(name: &str, shares: u32) -> LevelSpec {
+pub(crate) fn rejecting(name: &str, shares: u32) -> LevelSpec {
     limited(name, shares, 0, r#"{"type":"Reject"}"#)
 }
 
-pub fn schema(name: &str, level: &str, precedence: u32, by: &str, rule: &str) -> SchemaSpec {
+pub(crate) fn schema(name: &str, level: &str, precedence: u32, by: &str, rule: &str) -> SchemaSpec {
     let spec = format!(
         r#"{{"priorityLevelConfiguration":{{"name":"{level}"}},"matchingPrecedence":{precedence},{by}"rules":[{rule}]}}"#
     );
@@ -89,33 +89,33 @@ pub fn schema(name: &str, level: &str, precedence: u32, by: &str, rule: &str) ->
     SchemaSpec::read(&pintle_codec::json::decode_untyped(json.as_bytes()).unwrap().value).unwrap()
 }
 
-pub const BY_USER: &str = r#""distinguisherMethod":{"type":"ByUser"},"#;
-pub const BY_NAMESPACE: &str = r#""distinguisherMethod":{"type":"ByNamespace"},"#;
+pub(crate) const BY_USER: &str = r#""distinguisherMethod":{"type":"ByUser"},"#;
+pub(crate) const BY_NAMESPACE: &str = r#""distinguisherMethod":{"type":"ByNamespace"},"#;
 
 /// All requests of some subjects.
-pub fn everything(subjects: &str) -> String {
+pub(crate) fn everything(subjects: &str) -> String {
     format!(
         r#"{{"subjects":[{subjects}],"resourceRules":[{{"verbs":["*"],"apiGroups":["*"],"resources":["*"],
             "clusterScope":true,"namespaces":["*"]}}],"nonResourceRules":[{{"verbs":["*"],"nonResourceURLs":["*"]}}]}}"#
     )
 }
 
-pub fn group(name: &str) -> String {
+pub(crate) fn group(name: &str) -> String {
     format!(r#"{{"kind":"Group","group":{{"name":"{name}"}}}}"#)
 }
 
-pub fn user_subject(name: &str) -> String {
+pub(crate) fn user_subject(name: &str) -> String {
     format!(r#"{{"kind":"User","user":{{"name":"{name}"}}}}"#)
 }
 
-pub fn user(name: &str, groups: &[&str]) -> User {
+pub(crate) fn user(name: &str, groups: &[&str]) -> User {
     let mut groups: Vec<String> = groups.iter().map(|group| (*group).to_owned()).collect();
     groups.push("system:authenticated".into());
     User { name: name.into(), groups, ..User::default() }
 }
 
 /// A request for pods.
-pub fn pods<'a>(user: &'a User, verb: &'a str) -> Digest<'a> {
+pub(crate) fn pods<'a>(user: &'a User, verb: &'a str) -> Digest<'a> {
     Digest {
         user,
         verb,
@@ -130,7 +130,7 @@ pub fn pods<'a>(user: &'a User, verb: &'a str) -> Digest<'a> {
 }
 
 impl Fixture {
-    pub fn admit(&self, digest: &Digest<'_>) -> Admission {
+    pub(crate) fn admit(&self, digest: &Digest<'_>) -> Admission {
         let details = RequestDetails {
             user: digest.user.name.clone(),
             verb: digest.verb.to_owned(),
@@ -147,32 +147,32 @@ impl Fixture {
 
     /// The seats of a request that must execute at once.
     #[track_caller]
-    pub fn executes(&self, digest: &Digest<'_>) -> Ticket {
+    pub(crate) fn executes(&self, digest: &Digest<'_>) -> Ticket {
         let ticket = self.admit(digest).ticket.unwrap();
         assert!(!ticket.is_waiting());
         ticket
     }
 
     #[track_caller]
-    pub fn waits(&self, digest: &Digest<'_>) -> Ticket {
+    pub(crate) fn waits(&self, digest: &Digest<'_>) -> Ticket {
         let ticket = self.admit(digest).ticket.unwrap();
         assert!(ticket.is_waiting());
         ticket
     }
 
     /// Starts requests of a kind until one does not execute at once.
-    pub fn fill(&self, digest: &Digest<'_>) -> Vec<Ticket> {
+    pub(crate) fn fill(&self, digest: &Digest<'_>) -> Vec<Ticket> {
         let admitted = std::iter::repeat_with(|| self.admit(digest).ticket);
         admitted.map_while(|ticket| ticket.ok().filter(|ticket| !ticket.is_waiting())).take(1000).collect()
     }
 
-    pub fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         String::from_utf8(self.registry.render().unwrap()).unwrap()
     }
 
     /// The value of a figure by its name and labels.
     #[track_caller]
-    pub fn figure(&self, figure: &str) -> f64 {
+    pub(crate) fn figure(&self, figure: &str) -> f64 {
         let (text, name) = (self.text(), format!("apiserver_flowcontrol_{figure} "));
         let line = text.lines().find_map(|line| line.strip_prefix(name.as_str()));
         line.unwrap_or_else(|| panic!("no {figure} in {text}")).parse().unwrap()
