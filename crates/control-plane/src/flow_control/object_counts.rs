@@ -109,14 +109,18 @@ impl Inner {
                 (self.backend.upgrade()?, prefix, caches)
             }
         };
-        let progress = backend.request_progress().await;
-        let is_unsupported = matches!(progress, Err(pintle_storage::Error::Unsupported(_)));
-        self.reads_recent.store(!is_unsupported, Ordering::Relaxed);
-        let objects = backend.count(&prefix).await;
+        if backend.known_revision().is_none() {
+            let progress = backend.request_progress().await;
+            let is_unsupported = matches!(progress, Err(pintle_storage::Error::Unsupported(_)));
+            self.reads_recent.store(!is_unsupported, Ordering::Relaxed);
+        }
         // Adds up the sizes of all objects, which may be many.
-        let sizes = move || caches.iter().find_map(|cache| cache.stored_size());
-        let size = tokio::task::spawn_blocking(sizes).await.ok().flatten().unwrap_or_default();
-        Some(objects.map(|objects| (objects, size / objects.max(1))).map_err(drop))
+        let cached = move || caches.iter().find_map(|cache| cache.stored_count_and_size());
+        let counted = match tokio::task::spawn_blocking(cached).await.ok().flatten() {
+            Some((objects, bytes)) => Ok((objects, bytes / objects.max(1))),
+            None => backend.count(&prefix).await.map(|objects| (objects, 0)).map_err(drop),
+        };
+        Some(counted)
     }
 
     fn custom_prefix(&self, group: &str, resource: &str) -> Option<Bytes> {

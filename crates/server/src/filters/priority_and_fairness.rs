@@ -127,12 +127,13 @@ impl Filter for PriorityAndFairness {
             return too_many_requests();
         };
         let classification = admission.classification;
-        let mut ticket = admission.ticket.ok();
-        if let Some(waiting) = ticket.as_ref().filter(|ticket| ticket.is_waiting() && !is_probe)
-            && !waiting.wait(self.wait_limit(&request)).await
-        {
-            ticket = None;
-        }
+        let ticket = match admission.ticket {
+            Ok(ticket) if ticket.is_waiting() => {
+                let is_let_in = !is_probe && ticket.wait(self.wait_limit(&request)).await;
+                is_let_in.then_some(ticket)
+            }
+            admitted => admitted.ok(),
+        };
         let is_exempt = classification.is_exempt() || is_probe;
         let slot = match ticket {
             Some(ticket) => Some(Slot::of_seats(ticket, &self.paused, user.clone(), is_exempt)),

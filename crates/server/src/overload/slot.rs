@@ -134,6 +134,11 @@ impl Slot {
         }
     }
 
+    /// Returns whether others hold the slot, too. A watch without initial events does not.
+    pub(super) fn is_shared(&self) -> bool {
+        Arc::strong_count(&self.0) > 1
+    }
+
     fn is_suspended(&self) -> bool {
         self.state() == State::Suspended
     }
