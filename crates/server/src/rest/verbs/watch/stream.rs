@@ -144,9 +144,6 @@ impl Stream {
     }
 
     fn poll_events(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes>>> {
-        if self.state.as_ref().is_none_or(State::has_sent_initial) {
-            self.slot = None;
-        }
         if let Some(status) = self.start_error.take() {
             return Poll::Ready(Some(self.end_with(&status)));
         }
@@ -158,7 +155,12 @@ impl Stream {
                 return Poll::Ready(None);
             }
             let Some(state) = &mut self.state else { return Poll::Ready(None) };
-            match state.poll_ready(&mut self.encoder, self.batch_limit, cx) {
+            let ready = state.poll_ready(&mut self.encoder, self.batch_limit, cx);
+            // Before its client sees them all, so that its next request finds the seats free.
+            if state.has_sent_initial() {
+                self.slot = None;
+            }
+            match ready {
                 Ok(Poll::Ready(Some(events))) => return Poll::Ready(Some(Ok(events))),
                 Ok(Poll::Ready(None)) => return Poll::Ready(None),
                 Ok(Poll::Pending) => {}
