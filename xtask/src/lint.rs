@@ -43,7 +43,10 @@ const LAYERS: &[(&str, &str)] = &[
     ("controllers", "auth cache codec quota registry storage"),
     ("documentation", "openapi schema"),
     ("resources", "auth cache cel codec definitions patch registry schema"),
-    ("server", "admission auth cache codec discovery flow-control openapi outbound patch registry schema storage"),
+    (
+        "server",
+        "admission auth cache codec discovery flow-control openapi outbound patch registry schema storage",
+    ),
     ("connections", "outbound registry resources server spdy"),
     ("kubelet-testing", "outbound spdy"),
     (

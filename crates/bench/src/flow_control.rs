@@ -6,7 +6,8 @@ use anyhow::Context;
 use pintle_auth::User;
 use pintle_codec::json;
 use pintle_flow_control::{
-    Config, Describe, Digest, FlowControl, LevelSpec, ListOptions, ObjectStats, RequestDetails, SchemaSpec, Stats,
+    Config, Describe, Digest, FlowControl, LevelSpec, ListOptions, ObjectStats, RequestDetails, SchemaSpec,
+    Stats,
 };
 use pintle_metrics::Registry;
 use pintle_runtime::Clock;

@@ -41,7 +41,8 @@ use crate::resources::{ResourcesConfig, ServedResources};
 use crate::services::Services;
 use crate::stores::Stores;
 use crate::{
-    Config, Error, aggregation, api_groups, components, flow_control, health, identity, peers, storage_versions,
+    Config, Error, aggregation, api_groups, components, flow_control, health, identity, peers,
+    storage_versions,
 };
 
 /// Interval of repairs of the endpoints of the service `kubernetes` by a server that has its store to itself.

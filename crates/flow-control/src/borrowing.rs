@@ -74,11 +74,8 @@ pub(crate) fn adjust<'l>(
             continue;
         }
         let least = seats.least.max(seats.nominal.min(highest));
-        let claim = Claim {
-            least: least as f64,
-            most: seats.most as f64,
-            target: smoothed.max(least as f64),
-        };
+        let claim =
+            Claim { least: least as f64, most: seats.most as f64, target: smoothed.max(least as f64) };
         claims.push((level, seats.least, least, claim));
     }
     let guaranteed: i64 = claims.iter().map(|(_, guaranteed, ..)| *guaranteed as i64).sum();
@@ -88,7 +85,9 @@ pub(crate) fn adjust<'l>(
         claims.iter().map(|(_, guaranteed, ..)| *guaranteed as f64).collect()
     } else if remaining <= used {
         let share = (remaining - guaranteed) as f64 / (used - guaranteed) as f64;
-        let of = |guaranteed: usize, least: usize| guaranteed as f64 + ((least - guaranteed) as f64 * share).round();
+        let of = |guaranteed: usize, least: usize| {
+            guaranteed as f64 + ((least - guaranteed) as f64 * share).round()
+        };
         claims.iter().map(|(_, guaranteed, least, _)| of(*guaranteed, *least)).collect()
     } else {
         let bare: Vec<Claim> = claims.iter().map(|(.., claim)| *claim).collect();
@@ -118,7 +117,10 @@ fn divide(sum: f64, claims: &[Claim]) -> Option<(Vec<f64>, f64)> {
         claims.iter().map(|claim| Claim { target: claim.target.max(LEAST_TARGET), ..*claim }).collect();
     let total = |of: fn(&Claim) -> f64| claims.iter().map(of).sum::<f64>();
     let is_sound = claims.iter().all(|claim| claim.least <= claim.most && claim.least <= claim.target);
-    if !is_sound || total(|claim| claim.least) > sum + TOLERANCE || total(|claim| claim.most) < sum - TOLERANCE {
+    if !is_sound
+        || total(|claim| claim.least) > sum + TOLERANCE
+        || total(|claim| claim.most) < sum - TOLERANCE
+    {
         return None;
     }
     let parts = |fraction: f64| -> Vec<f64> {
@@ -202,6 +204,10 @@ mod tests {
         for _ in 0..30 {
             demand.update(period(0.0));
         }
-        assert!((45.0..55.0).contains(&demand.smoothed), "half of it after five minutes: {}", demand.smoothed);
+        assert!(
+            (45.0..55.0).contains(&demand.smoothed),
+            "half of it after five minutes: {}",
+            demand.smoothed
+        );
     }
 }

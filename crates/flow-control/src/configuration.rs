@@ -90,7 +90,8 @@ fn share_seats(levels: &BTreeMap<String, (LevelSpec, Arc<Level>)>, of: &Ingredie
     let shares: f64 = levels.values().map(|(spec, _)| f64::from(spec.shares)).sum();
     let (mut total, mut waiting) = (0, 0_usize);
     for (spec, level) in levels.values() {
-        let nominal = if shares > 0.0 { (of.seats as f64 * f64::from(spec.shares) / shares).ceil() } else { 0.0 };
+        let nominal =
+            if shares > 0.0 { (of.seats as f64 * f64::from(spec.shares) / shares).ceil() } else { 0.0 };
         let part = |percent: u32| (nominal * f64::from(percent) / 100.0).round() as usize;
         let lendable = part(spec.lendable_percent);
         let borrowing = spec.borrowing_limit_percent.map_or(of.seats, part);

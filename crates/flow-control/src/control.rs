@@ -21,7 +21,9 @@ use crate::read_write::{self, Note, Phase, ReadWrite};
 use crate::spec::Distinguisher;
 use crate::watches::WatchTracker;
 use crate::work::nanoseconds;
-use crate::{Classification, Describe, Digest, LevelSpec, SchemaSpec, Ticket, WatchRegistration, WorkEstimate};
+use crate::{
+    Classification, Describe, Digest, LevelSpec, SchemaSpec, Ticket, WatchRegistration, WorkEstimate,
+};
 
 /// How often seats are moved between levels.
 const ADJUSTMENT: Duration = Duration::from_secs(10);
@@ -317,14 +319,19 @@ impl FlowControl {
         for (name, help, read) in BOUNDS {
             let control = Arc::downgrade(self);
             let name = format!("apiserver_flowcontrol_{name}");
-            registry.gauges_at_scrape(&name, help, &["bound", "priority_level"], move |gauges: &FloatGauges| {
-                for_each_level(&control, |level, state| {
-                    if let Some((least, most)) = read(state) {
-                        gauges.with(&["min", level]).set(least);
-                        gauges.with(&["max", level]).set(most);
-                    }
-                });
-            })?;
+            registry.gauges_at_scrape(
+                &name,
+                help,
+                &["bound", "priority_level"],
+                move |gauges: &FloatGauges| {
+                    for_each_level(&control, |level, state| {
+                        if let Some((least, most)) = read(state) {
+                            gauges.with(&["min", level]).set(least);
+                            gauges.with(&["max", level]).set(most);
+                        }
+                    });
+                },
+            )?;
         }
         let samples = |read: ReadSamples| {
             let control = Arc::downgrade(self);
@@ -365,7 +372,9 @@ impl FlowControl {
             "Requests that change something or do not, as a part of their limit, at each nanosecond.",
             &["phase", "request_kind"],
             read_write::BUCKETS,
-            move || control.upgrade().map_or_else(Vec::new, |control| control.read_write.samples(control.now())),
+            move || {
+                control.upgrade().map_or_else(Vec::new, |control| control.read_write.samples(control.now()))
+            },
         )
     }
 }
@@ -393,8 +402,12 @@ const LEVEL_GAUGES: [LevelGauge; 12] = [
     ("latest_s", "Virtual time at which the last request was to begin.", |state| {
         Some(state.set.dispatch?.s.to_float())
     }),
-    ("nominal_limit_seats", "Seats by the share of a priority level.", |state| Some(state.seats.nominal as f64)),
-    ("lower_limit_seats", "Seats that a priority level does not lend.", |state| Some(state.seats.least as f64)),
+    ("nominal_limit_seats", "Seats by the share of a priority level.", |state| {
+        Some(state.seats.nominal as f64)
+    }),
+    ("lower_limit_seats", "Seats that a priority level does not lend.", |state| {
+        Some(state.seats.least as f64)
+    }),
     ("upper_limit_seats", "Seats that a priority level may have with borrowed ones.", |state| {
         Some(state.seats.most as f64)
     }),
@@ -409,7 +422,9 @@ const LEVEL_GAUGES: [LevelGauge; 12] = [
         Some(state.demand.deviation)
     }),
     ("demand_seats_smoothed", "Demand for seats over the last minutes.", |state| Some(state.demand.smoothed)),
-    ("target_seats", "Seats that a priority level should have by its demand.", |state| Some(state.demand.target)),
+    ("target_seats", "Seats that a priority level should have by its demand.", |state| {
+        Some(state.demand.target)
+    }),
 ];
 
 const BOUNDS: [Bounds; 2] = [

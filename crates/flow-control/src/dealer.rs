@@ -29,7 +29,8 @@ impl Dealer {
     /// Returns a dealer; none for sizes that cannot be dealt from 60 bits of a hash.
     pub(crate) fn new(deck: usize, hand: usize) -> Option<Dealer> {
         let is_possible = hand > 0 && hand <= deck.min(LARGEST_HAND) && deck <= LARGEST_DECK;
-        (is_possible && ((deck as f64).log2() * hand as f64).ceil() <= HASH_BITS).then_some(Dealer { deck, hand })
+        (is_possible && ((deck as f64).log2() * hand as f64).ceil() <= HASH_BITS)
+            .then_some(Dealer { deck, hand })
     }
 
     /// Deals the hand of a hash: different cards from 0 up to the size of the deck.

@@ -81,8 +81,8 @@ impl FlowControl {
                 let set = &state.set;
                 let active = set.queues.iter().filter(|queue| queue.waits()).count();
                 let (waiting, executing, counts) = (set.waiting, set.executing, set.counts);
-                let numbers =
-                    [waiting, executing, counts.dispatched, counts.rejected, 0, counts.cancelled].map(|n| n.to_string());
+                let numbers = [waiting, executing, counts.dispatched, counts.rejected, 0, counts.cancelled]
+                    .map(|n| n.to_string());
                 let mut row = vec![level.name.to_string(), active.to_string(), set.is_idle().to_string()];
                 row.push(level.is_quiescing().to_string());
                 row.extend(numbers);
@@ -173,7 +173,8 @@ impl FlowControl {
             entry.began.map_or_else(|| NEVER.to_owned(), |began| self.time_of(began)),
         ];
         if with_details {
-            let RequestDetails { user, verb, path, namespace, name, group, version, resource, subresource } = details;
+            let RequestDetails { user, verb, path, namespace, name, group, version, resource, subresource } =
+                details;
             let group_version = match (group.as_str(), version.as_str()) {
                 ("", version) => version.to_owned(),
                 (group, version) => format!("{group}/{version}"),

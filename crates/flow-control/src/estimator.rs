@@ -198,7 +198,14 @@ mod tests {
         send_initial_events: None,
     };
 
-    fn seats(verb: &str, name: &str, options: Option<ListOptions<'_>>, stats: &Pods, by_size: bool, most: u64) -> u64 {
+    fn seats(
+        verb: &str,
+        name: &str,
+        options: Option<ListOptions<'_>>,
+        stats: &Pods,
+        by_size: bool,
+        most: u64,
+    ) -> u64 {
         let user = User::default();
         let digest = Digest {
             user: &user,

@@ -8,9 +8,7 @@ use std::sync::Arc;
 
 use crate::level::Level;
 use crate::metrics::{FlowMetrics, Metrics};
-use crate::spec::{
-    Distinguisher, LevelSpec, Names, Path, PathRule, ResourceRule, Rule, SchemaSpec, Subject,
-};
+use crate::spec::{Distinguisher, LevelSpec, Names, Path, PathRule, ResourceRule, Rule, SchemaSpec, Subject};
 use crate::{Digest, Response};
 
 const SERVICE_ACCOUNT: &str = "system:serviceaccount:";

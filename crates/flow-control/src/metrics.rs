@@ -56,7 +56,8 @@ impl Reason {
 impl Metrics {
     pub(crate) fn new(registry: &Registry) -> Result<Metrics, Error> {
         let name = |name: &str| format!("apiserver_flowcontrol_{name}");
-        let counters = |short: &str, help: &str, labels: &[&str]| registry.counters(&name(short), help, labels);
+        let counters =
+            |short: &str, help: &str, labels: &[&str]| registry.counters(&name(short), help, labels);
         let gauges = |short: &str, help: &str| registry.gauges(&name(short), help, &BY_FLOW);
         let histograms = |short: &str, help: &str, labels: &[&str], buckets: &[f64]| {
             registry.histograms(&name(short), help, labels, buckets)
@@ -72,7 +73,11 @@ impl Metrics {
                 "Requests that flow control refused.",
                 &["flow_schema", "priority_level", "reason"],
             )?,
-            dispatched: counters("dispatched_requests_total", "Requests that flow control let execute.", &BY_FLOW)?,
+            dispatched: counters(
+                "dispatched_requests_total",
+                "Requests that flow control let execute.",
+                &BY_FLOW,
+            )?,
             not_accommodated: counters(
                 "request_dispatch_no_accommodation_total",
                 "Attempts to let a request execute for which too few seats were free.",
@@ -184,9 +189,8 @@ impl FlowMetrics {
     }
 
     pub(crate) fn rejected(&self, reason: Reason) {
-        let counter = self.rejected[reason as usize].get_or_init(|| {
-            self.families().rejected.with(&[&self.schema, &self.level, reason.label()])
-        });
+        let counter = self.rejected[reason as usize]
+            .get_or_init(|| self.families().rejected.with(&[&self.schema, &self.level, reason.label()]));
         counter.inc();
     }
 

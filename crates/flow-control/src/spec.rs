@@ -99,7 +99,10 @@ pub(crate) enum Names {
 pub(crate) enum Path {
     All,
     /// The path itself and everything below `below`, which ends with a slash.
-    Under { path: String, below: String },
+    Under {
+        path: String,
+        below: String,
+    },
 }
 
 impl LevelSpec {
@@ -114,7 +117,8 @@ impl LevelSpec {
             ("Limited", None, Some(limited)) if name != EXEMPT => (limited, response(limited)?),
             _ => return None,
         };
-        let number = |field: &str| of.get(field).and_then(Value::as_i64).and_then(|number| u32::try_from(number).ok());
+        let number =
+            |field: &str| of.get(field).and_then(Value::as_i64).and_then(|number| u32::try_from(number).ok());
         Some(LevelSpec {
             name: name.to_owned(),
             uid: object.uid().to_owned(),
@@ -127,7 +131,12 @@ impl LevelSpec {
 
     /// Returns the level that is there without an object, too.
     pub(crate) fn mandatory_exempt() -> LevelSpec {
-        LevelSpec { name: EXEMPT.into(), shares: 0, response: Response::Exempt, ..LevelSpec::mandatory_catch_all() }
+        LevelSpec {
+            name: EXEMPT.into(),
+            shares: 0,
+            response: Response::Exempt,
+            ..LevelSpec::mandatory_catch_all()
+        }
     }
 
     /// Returns the level that is there without an object, too.
@@ -148,8 +157,9 @@ fn response(limited: &Value) -> Option<Response> {
     match (limited.text_at(&["limitResponse", "type"]), queuing) {
         ("Reject", None) => Some(Response::Reject),
         ("Queue", Some(queuing)) => {
-            let number =
-                |field: &str| queuing.get(field).and_then(Value::as_i64).and_then(|number| usize::try_from(number).ok());
+            let number = |field: &str| {
+                queuing.get(field).and_then(Value::as_i64).and_then(|number| usize::try_from(number).ok())
+            };
             let (queues, hand_size) = (number("queues")?, number("handSize")?);
             Dealer::new(queues, hand_size)?;
             Some(Response::Queue { queues, hand_size, queue_length_limit: number("queueLengthLimit")? })

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
+use crate::Digest;
 use crate::control::FlowControl;
 use crate::matching::Schema;
 use crate::queues::{Finished, Key};
 use crate::read_write::Phase;
-use crate::Digest;
 
 /// A request in its priority level. Dropping it gives back what it has: seats, or its place in a queue.
 pub struct Ticket {

@@ -31,7 +31,11 @@ impl WatchTracker {
     }
 
     /// Counts a watch. `node`: the node whose pods a watch of pods selects.
-    pub(crate) fn register(self: &Arc<WatchTracker>, digest: &Digest<'_>, node: Option<&str>) -> WatchRegistration {
+    pub(crate) fn register(
+        self: &Arc<WatchTracker>,
+        digest: &Digest<'_>,
+        node: Option<&str>,
+    ) -> WatchRegistration {
         let is_counted = digest.resource != "pods" || node.is_none_or(str::is_empty);
         let key = is_counted.then(|| self.key(digest, digest.namespace, digest.name));
         if let Some(key) = key {
@@ -47,7 +51,8 @@ impl WatchTracker {
         if counts.is_empty() {
             return 0;
         }
-        let of = |namespace, name| counts.get(&self.key(digest, namespace, name)).copied().unwrap_or_default();
+        let of =
+            |namespace, name| counts.get(&self.key(digest, namespace, name)).copied().unwrap_or_default();
         let mut interested = of("", "");
         if !namespace.is_empty() {
             interested += of(namespace, "");

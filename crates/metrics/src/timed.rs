@@ -35,7 +35,8 @@ impl TimedRatio {
     /// Returns a ratio of zero to one.
     pub fn new(bounds: &'static [f64]) -> TimedRatio {
         let sample = Sample { counts: vec![0; bounds.len() + 1], sum: 0.0 };
-        let mut ratio = TimedRatio { bounds, numerator: 0.0, denominator: 1.0, ratio: 0.0, bucket: 0, sample };
+        let mut ratio =
+            TimedRatio { bounds, numerator: 0.0, denominator: 1.0, ratio: 0.0, bucket: 0, sample };
         ratio.place();
         ratio
     }

@@ -12,9 +12,10 @@ use pintle_runtime::{Clock, Random};
 
 use crate::filter::{Chain, Filter, Handler};
 use crate::filters::{
-    AuditId, Authentication, Authorization, CacheControl, Compression, Cors, Deadline, FlowControlConfig, Goaway,
-    Hsts, Impersonation, InFlight, Limits, Logging, Measurement, PanicRecovery, ParseRequestInfo,
-    PriorityAndFairness, RetryAfter, StatusEncoding, StorageVersions, UnpublishedVersions, Unsecured, WarningHeaders,
+    AuditId, Authentication, Authorization, CacheControl, Compression, Cors, Deadline, FlowControlConfig,
+    Goaway, Hsts, Impersonation, InFlight, Limits, Logging, Measurement, PanicRecovery, ParseRequestInfo,
+    PriorityAndFairness, RetryAfter, StatusEncoding, StorageVersions, UnpublishedVersions, Unsecured,
+    WarningHeaders,
 };
 use crate::lifecycle::{Draining, Lifecycle};
 use crate::metrics::Metrics;

@@ -12,7 +12,8 @@ use crate::Documents;
 use crate::chain::{self, ChainConfig};
 use crate::filter::Handler;
 use crate::handlers::{
-    DUMPS, FlagsPage, FlowControlDump, HealthRegistry, Index, MetricsEndpoint, StatusPage, Version, VersionEndpoint,
+    DUMPS, FlagsPage, FlowControlDump, HealthRegistry, Index, MetricsEndpoint, StatusPage, Version,
+    VersionEndpoint,
 };
 use crate::lifecycle::{Draining, Hook, HookDone, Hooks, Lifecycle, Signal};
 use crate::metrics::Metrics;

@@ -60,7 +60,14 @@ pub(crate) struct Request {
 
 impl Request {
     pub(crate) fn get(path: impl Into<String>) -> Request {
-        Request { method: Method::GET, path: path.into(), accept: JSON, content_type: "", body: Bytes::new(), user: None }
+        Request {
+            method: Method::GET,
+            path: path.into(),
+            accept: JSON,
+            content_type: "",
+            body: Bytes::new(),
+            user: None,
+        }
     }
 
     pub(crate) fn delete(path: impl Into<String>) -> Request {

@@ -104,7 +104,8 @@ async fn round(target: &Target) -> anyhow::Result<Delays> {
         polite.push(target.client.connect().await?);
     }
     let (mut unloaded, _) = ask_politely(&polite, &page).await?;
-    let (stopping, answered) = (Arc::new(AtomicBool::new(false)), Arc::new(std::sync::atomic::AtomicUsize::new(0)));
+    let (stopping, answered) =
+        (Arc::new(AtomicBool::new(false)), Arc::new(std::sync::atomic::AtomicUsize::new(0)));
     let mut greedy = JoinSet::new();
     for _ in 0..GREEDY_CONNECTIONS {
         let connection = target.client.connect().await?;

@@ -90,7 +90,8 @@ impl Inner {
     fn exists(&self, group: &str, resource: &str) -> bool {
         self.stores.get(group).is_some_and(|resources| resources.contains_key(resource))
             || self.definitions.upgrade().is_some_and(|definitions| {
-                definitions.is_loaded() && definitions.served_versions(&format!("{resource}.{group}")).is_some()
+                definitions.is_loaded()
+                    && definitions.served_versions(&format!("{resource}.{group}")).is_some()
             })
     }
 
@@ -165,7 +166,9 @@ impl ObjectStats for ObjectCounts {
         }
         match known {
             Some(count) if count.failing_since.is_some_and(|since| age(since) >= TOLERANCE) => Stats::Stale,
-            Some(Count { found: Some((objects, average_size)), .. }) => Stats::Known { objects, average_size },
+            Some(Count { found: Some((objects, average_size)), .. }) => {
+                Stats::Known { objects, average_size }
+            }
             _ => Stats::Unknown,
         }
     }

@@ -44,7 +44,13 @@ impl Observed {
     }
 
     /// Notes the state from now on.
-    pub(super) fn set(&mut self, waiting: usize, executing: usize, seats_in_use: usize, seats_waiting: usize) {
+    pub(super) fn set(
+        &mut self,
+        waiting: usize,
+        executing: usize,
+        seats_in_use: usize,
+        seats_waiting: usize,
+    ) {
         let demand = (seats_in_use + seats_waiting) as f64;
         self.demand.set(demand);
         self.demand_ratio.set(demand);

@@ -5,10 +5,10 @@ use std::collections::BinaryHeap;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
+use super::Phase;
 use super::entries::{Entries, Entry, Key, List, NONE, NewRequest};
 use super::observed::{Observed, Samples};
 use super::queue::Queue;
-use super::Phase;
 use crate::Response;
 use crate::dealer::Dealer;
 use crate::integrator::Demand;
@@ -263,7 +263,9 @@ impl QueueSet {
         self.arrivals = self.arrivals.wrapping_add(1);
         let in_turn = cards[offset..].iter().chain(&cards[..offset]).copied();
         // The first of those with the least.
-        in_turn.min_by_key(|index| self.queues.get(*index).map(|queue| queue.work_waiting)).unwrap_or_default()
+        in_turn
+            .min_by_key(|index| self.queues.get(*index).map(|queue| queue.work_waiting))
+            .unwrap_or_default()
     }
 
     /// Puts a request that has a phase of waiting into its queue.

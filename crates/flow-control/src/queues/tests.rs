@@ -145,7 +145,8 @@ fn random_histories_lose_no_seat_and_starve_no_request() {
                 (4 | 5, Some(index)) => {
                     let request = known.swap_remove(index);
                     let entry = fixture.set.entries.at(request.key).unwrap();
-                    let (latency, seats, phase) = (entry.estimate.additional_latency, entry.seats(), entry.phase);
+                    let (latency, seats, phase) =
+                        (entry.estimate.additional_latency, entry.seats(), entry.phase);
                     let finished = fixture.finish(request.key);
                     if phase == Phase::Executing && !latency.is_zero() {
                         let end = fixture.now + u64::try_from(latency.as_nanos()).unwrap();

@@ -38,7 +38,13 @@ pub(crate) fn schemas() -> Vec<SchemaSpec> {
         schema("system-node-high", "node-high", 400, BY_USER, &of(&nodes, node_objects, "")),
         schema("system-nodes", "system", 500, BY_USER, &everything(&nodes)),
         schema("kube-system-service-accounts", "workload-high", 900, BY_NAMESPACE, &everything(accounts)),
-        schema("service-accounts", "workload-low", 9000, BY_USER, &everything(&group("system:serviceaccounts"))),
+        schema(
+            "service-accounts",
+            "workload-low",
+            9000,
+            BY_USER,
+            &everything(&group("system:serviceaccounts")),
+        ),
         schema("global-default", "global-default", 9900, BY_USER, &everything(&everyone)),
         schema("catch-all", "catch-all", 10_000, BY_USER, &everything(&everyone)),
     ]
@@ -68,7 +74,8 @@ fn path<'a>(user: &'a User, path: &'a str) -> Digest<'a> {
 fn requests_find_the_flow_schemas_of_the_reference() {
     let fixture = configured(600);
     let (admin, nobody) = (user("admin", &["system:masters"]), User::anonymous());
-    let (node, manager) = (user("system:node:a", &["system:nodes"]), user("system:kube-controller-manager", &[]));
+    let (node, manager) =
+        (user("system:node:a", &["system:nodes"]), user("system:kube-controller-manager", &[]));
     let (system, own, someone) = (account("kube-system", "x"), account("default", "x"), user("someone", &[]));
     let node_object = Digest { resource: "nodes", namespace: "", ..pods(&node, "patch") };
     let watched_lease = lease(&manager, "watch");
@@ -128,7 +135,8 @@ fn elections_and_nodes_pass_while_workload_levels_are_full() {
     for user in [&own, &system, &someone] {
         drop(fixture.waits(&pods(user, "get")));
     }
-    let (node, manager) = (user("system:node:a", &["system:nodes"]), user("system:kube-controller-manager", &[]));
+    let (node, manager) =
+        (user("system:node:a", &["system:nodes"]), user("system:kube-controller-manager", &[]));
     drop(fixture.executes(&lease(&manager, "update")));
     drop(fixture.executes(&pods(&node, "list")));
     drop(fixture.executes(&Digest { resource: "nodes", namespace: "", ..pods(&node, "patch") }));
@@ -142,7 +150,10 @@ fn exempt_requests_are_never_refused() {
     let admin = user("admin", &["system:masters"]);
     let all: Vec<_> = (0..5000).map(|_| fixture.executes(&pods(&admin, "list"))).collect();
     assert_eq!(all.len(), 5000);
-    assert_eq!(fixture.figure("current_executing_requests{flow_schema=\"exempt\",priority_level=\"exempt\"}"), 5000.0);
+    assert_eq!(
+        fixture.figure("current_executing_requests{flow_schema=\"exempt\",priority_level=\"exempt\"}"),
+        5000.0
+    );
 }
 
 #[test]

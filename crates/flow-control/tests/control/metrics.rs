@@ -42,7 +42,8 @@ fn families_are_those_of_the_reference() {
                 .map(|pair| pair.split_once('=').unwrap())
                 .map(|(label, value)| (label, value.trim_matches('"')))
                 .collect();
-            let names: Vec<&str> = pairs.iter().map(|(label, _)| *label).filter(|label| *label != "le").collect();
+            let names: Vec<&str> =
+                pairs.iter().map(|(label, _)| *label).filter(|label| *label != "le").collect();
             assert_eq!(names.join(","), labels, "{name}");
             let others: String =
                 pairs.iter().filter(|(label, _)| *label != "le").map(|(_, value)| *value).collect();
@@ -50,7 +51,8 @@ fn families_are_those_of_the_reference() {
                 first_labels.clone_from(&others);
             }
             if others == first_labels {
-                let bound = pairs.iter().find(|(label, _)| *label == "le").map(|(_, value)| (*value).to_owned());
+                let bound =
+                    pairs.iter().find(|(label, _)| *label == "le").map(|(_, value)| (*value).to_owned());
                 found_buckets.extend(bound);
             }
         }

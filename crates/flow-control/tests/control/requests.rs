@@ -40,7 +40,8 @@ fn a_level_without_queues_refuses_what_it_has_no_seat_for() {
     let first = fixture.executes(&pods(&someone, "get"));
     let refused = fixture.admit(&pods(&someone, "get"));
     assert!(refused.ticket.is_err());
-    let rejected = "rejected_requests_total{flow_schema=\"all\",priority_level=\"level\",reason=\"concurrency-limit\"}";
+    let rejected =
+        "rejected_requests_total{flow_schema=\"all\",priority_level=\"level\",reason=\"concurrency-limit\"}";
     assert_eq!(fixture.figure(rejected), 1.0);
     let seconds: Vec<u64> = (0..5).map(|_| fixture.control.dropped(&refused.classification)).collect();
     assert_eq!(seconds, [1; 5]);
@@ -63,7 +64,8 @@ fn a_request_that_waits_goes_on_when_a_seat_is_free() {
     drop(first);
     assert_eq!(poll(&mut waits), Poll::Ready(true));
     drop(waits);
-    let waited = "request_wait_duration_seconds_sum{execute=\"true\",flow_schema=\"all\",priority_level=\"level\"}";
+    let waited =
+        "request_wait_duration_seconds_sum{execute=\"true\",flow_schema=\"all\",priority_level=\"level\"}";
     assert_eq!(fixture.figure(waited), 3.0);
     assert_eq!(figure_of(&fixture, "dispatched_requests_total"), 2.0);
 }
@@ -81,7 +83,8 @@ fn requests_that_time_out_or_whose_client_goes_leave_no_trace() {
     drop(waits);
     drop(late);
     drop(fixture.waits(&pods(&someone, "get")));
-    let rejected = "rejected_requests_total{flow_schema=\"all\",priority_level=\"level\",reason=\"time-out\"}";
+    let rejected =
+        "rejected_requests_total{flow_schema=\"all\",priority_level=\"level\",reason=\"time-out\"}";
     assert_eq!(fixture.figure(rejected), 2.0);
     for gauge in ["current_inqueue_requests", "current_inqueue_seats"] {
         assert_eq!(figure_of(&fixture, gauge), 0.0, "{gauge}");
@@ -132,7 +135,11 @@ fn levels_that_go_are_drained() {
     let quiescing = |text: &str| text.lines().any(|line| line.starts_with("level,") && line.contains("true"));
     assert!(quiescing(&levels()), "{}", levels());
     drop(executing);
-    assert_eq!(poll(&mut Box::pin(waiting.wait(waiting_limit()))), Poll::Ready(true), "it goes on to its end");
+    assert_eq!(
+        poll(&mut Box::pin(waiting.wait(waiting_limit()))),
+        Poll::Ready(true),
+        "it goes on to its end"
+    );
     drop(waiting);
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     runtime.block_on(async {
@@ -198,7 +205,8 @@ fn a_loaded_level_borrows_seats_within_the_adjustment_period() {
     let mut executing = fixture.fill(&pods(&own, "get"));
     assert_eq!(executing.len() as f64, before.0);
     let many: Vec<_> = (0..600).map(|number| bootstrap::account("default", &format!("x{number}"))).collect();
-    let waiting: Vec<_> = many.iter().filter_map(|user| fixture.admit(&pods(user, "get")).ticket.ok()).collect();
+    let waiting: Vec<_> =
+        many.iter().filter_map(|user| fixture.admit(&pods(user, "get")).ticket.ok()).collect();
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     runtime.block_on(async {
         tokio::select! {
@@ -274,11 +282,16 @@ fn dumps_have_a_row_for_each_queue_and_request() {
     assert_eq!(rows[0].len(), 18);
     let (waiting, executing) = (&rows[1], &rows[2]);
     assert_eq!(waiting[..2], ["level", "all"]);
-    assert_eq!(waiting[3..10], [
-        "0", "someone", "2023-11-14T22:13:21.5Z", "1", "0", "0s", "0001-01-01T00:00:00Z"
-    ]);
-    assert_eq!(executing[3..10], ["-1", "someone", "2023-11-14T22:13:20Z", "1", "0", "0s", "2023-11-14T22:13:20Z"]);
-    assert_eq!(waiting[10..], [
-        "someone", "get", "/api/v1/namespaces/default/pods", "default", "", "v1", "pods", ""
-    ]);
+    assert_eq!(
+        waiting[3..10],
+        ["0", "someone", "2023-11-14T22:13:21.5Z", "1", "0", "0s", "0001-01-01T00:00:00Z"]
+    );
+    assert_eq!(
+        executing[3..10],
+        ["-1", "someone", "2023-11-14T22:13:20Z", "1", "0", "0s", "2023-11-14T22:13:20Z"]
+    );
+    assert_eq!(
+        waiting[10..],
+        ["someone", "get", "/api/v1/namespaces/default/pods", "default", "", "v1", "pods", ""]
+    );
 }

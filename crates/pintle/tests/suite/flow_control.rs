@@ -185,7 +185,8 @@ async fn watches_give_their_seats_back_and_are_counted() {
         assert_eq!(watch.line().await.expect("an event")["type"], "ADDED");
         watches.push(watch);
     }
-    let executing = "apiserver_flowcontrol_current_executing_seats{flow_schema=\"narrow\",priority_level=\"narrow\"}";
+    let executing =
+        "apiserver_flowcontrol_current_executing_seats{flow_schema=\"narrow\",priority_level=\"narrow\"}";
     assert_eq!(figure(&server, executing).await.as_deref(), Some("0"));
     alice(&server).get(MAPS).await.code_is(200);
     create(&admin, MAPS, &json!({"metadata": {"name": "b"}})).await;
@@ -226,4 +227,30 @@ async fn without_it_requests_have_slots_of_their_users() {
     tokio::time::sleep(std::time::Duration::from_millis(300)).await;
     let after = admin.get(&format!("{GROUP}/flowschemas/narrow")).await.gives(200);
     assert_eq!(after["metadata"]["resourceVersion"], schema["metadata"]["resourceVersion"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn lists_take_seats_by_the_size_of_their_objects() {
+    let server = server(&[]).await;
+    let large = "x".repeat(300_000);
+    for number in 0..12 {
+        let map = json!({"metadata": {"name": format!("large-{number}")}, "data": {"text": large}});
+        create(&server.admin(), MAPS, &map).await;
+    }
+    let labels = "{flow_schema=\"global-default\",priority_level=\"global-default\"}";
+    let line = format!("apiserver_flowcontrol_work_estimated_seats_sum{labels}");
+    let seats_of = async |path: &str| {
+        let sum =
+            async || figure(&server, &line).await.map_or(0.0, |sum| sum.parse::<f64>().expect("a number"));
+        let before = sum().await;
+        alice(&server).get(path).await.code_is(200);
+        sum().await - before
+    };
+    // They are counted behind the first LIST. A megabyte would be ten, of which a request of this level may have eight.
+    eventually("a count of ConfigMaps", async || seats_of(MAPS).await == 8.0).await;
+    // By their average size, of which those that every cluster has are a part.
+    let page = seats_of(&format!("{MAPS}?limit=2")).await;
+    let one = seats_of(&format!("{MAPS}?fieldSelector=metadata.name%3Dlarge-1")).await;
+    assert!((2.0..=4.0).contains(&one) && (3.0..=7.0).contains(&page) && one < page, "{one} {page}");
+    assert_eq!(seats_of(&format!("{MAPS}/large-1")).await, 1.0);
 }

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri};
 use http::header::RETRY_AFTER;
+use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri};
 use pintle_auth::{PRIVILEGED_GROUP, User};
 use pintle_flow_control::{
     Classification, Describe, Digest, FlowControl, ListOptions, RequestDetails, WatchRegistration,
@@ -61,7 +61,11 @@ struct Description {
 }
 
 impl PriorityAndFairness {
-    pub(crate) fn new(config: FlowControlConfig, request_timeout: Duration, metrics: Metrics) -> PriorityAndFairness {
+    pub(crate) fn new(
+        config: FlowControlConfig,
+        request_timeout: Duration,
+        metrics: Metrics,
+    ) -> PriorityAndFairness {
         PriorityAndFairness {
             paused: Arc::new(PausedRequests::of_seats(config.seats)),
             config,
@@ -258,7 +262,10 @@ mod tests {
         let query = "resourceVersion=5&limit=7&limit=9&continue=&labelSelector=a%3Db&sendInitialEvents=true";
         let read = ListQuery::read(query, true).unwrap();
         assert_eq!((read.resource_version.as_str(), read.limit), ("5", 7));
-        assert_eq!((read.is_continued, read.has_selector, read.send_initial_events), (false, true, Some(true)));
+        assert_eq!(
+            (read.is_continued, read.has_selector, read.send_initial_events),
+            (false, true, Some(true))
+        );
         assert!(ListQuery::read("limit=many", true).is_none());
         assert!(ListQuery::read("limit=many", false).is_some(), "of another request");
     }

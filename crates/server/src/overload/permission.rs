@@ -180,9 +180,10 @@ mod tests {
         for _ in 0..10 {
             let slot = fixture.take("a").unwrap();
             let held = slot.clone();
-            let mut waits = Box::pin(async move {
-                without_slot(Some(&held), std::future::pending::<Result<(), _>>()).await
-            });
+            let mut waits =
+                Box::pin(
+                    async move { without_slot(Some(&held), std::future::pending::<Result<(), _>>()).await },
+                );
             match waits.as_mut().now_or_never() {
                 Some(Err(status)) => refused += u16::from(status.code == 429),
                 _ => waiting.push((waits, slot)),
