@@ -19,8 +19,9 @@ use pintle_storage::Backend;
 
 use crate::stores::Stores;
 
-/// How long a count holds.
+/// How long a count holds, and one without sizes of a resource whose cache was not loaded yet.
 const PERIOD: Duration = Duration::from_secs(60);
+const PERIOD_WHILE_LOADING: Duration = Duration::from_secs(1);
 /// How long a resource may fail to be counted before it is taken for an endless one.
 const TOLERANCE: Duration = Duration::from_secs(3 * 60);
 
@@ -45,16 +46,24 @@ struct Inner {
 
 #[derive(Clone, Copy)]
 struct Count {
-    /// Objects and their average size; `None` before the first count.
-    found: Option<(u64, u64)>,
+    /// The result of the last count that succeeded.
+    found: Option<Found>,
     /// When the last count began.
     begun: Instant,
     /// The beginning of the first of the counts that have failed since the last success.
     failing_since: Option<Instant>,
 }
 
+#[derive(Clone, Copy)]
+struct Found {
+    objects: u64,
+    average_size: u64,
+    /// How long it holds.
+    period: Duration,
+}
+
 /// The result of a count: none if the resource is gone.
-type Counted = Option<Result<(u64, u64), ()>>;
+type Counted = Option<Result<Found, ()>>;
 
 impl ObjectCounts {
     pub(super) fn new(
@@ -97,17 +106,17 @@ impl Inner {
 
     async fn count(&self, group: &str, resource: &str) -> Counted {
         let builtin = self.stores.get(group).and_then(|resources| resources.get(resource));
-        let (backend, prefix, caches) = match builtin {
+        let (backend, prefix, caches, has_cache) = match builtin {
             Some(store) => {
                 let store = store.upgrade()?;
                 let config = store.config();
                 let caches = if config.cache.is_ready() { vec![config.cache.clone()] } else { Vec::new() };
-                (config.backend.clone(), config.prefix.clone(), caches)
+                (config.backend.clone(), config.prefix.clone(), caches, store.has_watch_cache())
             }
             None => {
                 let prefix = self.custom_prefix(group, resource)?;
                 let caches = self.feed.upgrade()?.in_use(&prefix);
-                (self.backend.upgrade()?, prefix, caches)
+                (self.backend.upgrade()?, prefix, caches, true)
             }
         };
         if backend.known_revision().is_none() {
@@ -118,8 +127,14 @@ impl Inner {
         // Adds up the sizes of all objects, which may be many.
         let cached = move || caches.iter().find_map(|cache| cache.stored_count_and_size());
         let counted = match tokio::task::spawn_blocking(cached).await.ok().flatten() {
-            Some((objects, bytes)) => Ok((objects, bytes / objects.max(1))),
-            None => backend.count(&prefix).await.map(|objects| (objects, 0)).map_err(drop),
+            Some((objects, bytes)) => {
+                Ok(Found { objects, average_size: bytes / objects.max(1), period: PERIOD })
+            }
+            None => {
+                let period = if has_cache { PERIOD_WHILE_LOADING } else { PERIOD };
+                let counted = backend.count(&prefix).await;
+                counted.map(|objects| Found { objects, average_size: 0, period }).map_err(drop)
+            }
         };
         Some(counted)
     }
@@ -147,7 +162,8 @@ impl ObjectStats for ObjectCounts {
         let now = inner.clock.instant();
         let known = inner.counts().get(group).and_then(|resources| resources.get(resource)).copied();
         let age = |since: Instant| now.saturating_duration_since(since);
-        if known.is_none_or(|count| age(count.begun) >= PERIOD) {
+        let period = |count: Count| count.found.map_or(PERIOD, |found| found.period);
+        if known.is_none_or(|count| age(count.begun) >= period(count)) {
             // Only resources that exist are remembered: clients choose names.
             if known.is_none() && !inner.exists(group, resource) {
                 return Stats::Unknown;
