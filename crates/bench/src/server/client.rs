@@ -90,7 +90,7 @@ impl Request {
         Request { method: Method::PATCH, content_type, ..Request::post(path, body) }
     }
 
-    pub(crate) fn as_user(mut self, user: &'static str) -> Request {
+    pub(crate) fn acting_as(mut self, user: &'static str) -> Request {
         self.user = Some(user);
         self
     }

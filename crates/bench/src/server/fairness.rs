@@ -114,7 +114,7 @@ async fn round(target: &Target) -> anyhow::Result<Delays> {
                 (connection.clone(), page.clone(), stopping.clone(), answered.clone());
             greedy.spawn(async move {
                 while !stopping.load(Ordering::Relaxed) {
-                    let answer = connection.ask(Request::get(page.clone()).as_user(GREEDY)).await;
+                    let answer = connection.ask(Request::get(page.clone()).acting_as(GREEDY)).await;
                     let is_answered = answer.is_ok_and(|answer| answer.status.is_success());
                     answered.fetch_add(usize::from(is_answered), Ordering::Relaxed);
                 }
@@ -149,7 +149,7 @@ async fn ask_politely(clients: &[Connection], path: &str) -> anyhow::Result<(Vec
             let (mut delays, mut refused, start) = (Vec::new(), 0, Instant::now());
             while start.elapsed() < PERIOD {
                 let asked = Instant::now();
-                let answer = connection.ask(Request::get(path.clone()).as_user(POLITE)).await?;
+                let answer = connection.ask(Request::get(path.clone()).acting_as(POLITE)).await?;
                 match answer.status {
                     status if status.is_success() => delays.push(asked.elapsed().as_secs_f64() * 1e3),
                     StatusCode::TOO_MANY_REQUESTS => refused += 1,

@@ -182,7 +182,7 @@ impl ObjectStats for ObjectCounts {
         }
         match known {
             Some(count) if count.failing_since.is_some_and(|since| age(since) >= TOLERANCE) => Stats::Stale,
-            Some(Count { found: Some((objects, average_size)), .. }) => {
+            Some(Count { found: Some(Found { objects, average_size, .. }), .. }) => {
                 Stats::Known { objects, average_size }
             }
             _ => Stats::Unknown,
