@@ -34,6 +34,7 @@ const LAYERS: &[(&str, &str)] = &[
     ("outbound", "codec"),
     ("patch", "codec schema"),
     ("auth", "cel codec outbound"),
+    ("flow-control", "auth"),
     ("openapi", "codec discovery schema"),
     ("parity", "outbound published"),
     ("registry", "cache codec patch schema storage"),
@@ -42,7 +43,10 @@ const LAYERS: &[(&str, &str)] = &[
     ("controllers", "auth cache codec quota registry storage"),
     ("documentation", "openapi schema"),
     ("resources", "auth cache cel codec definitions patch registry schema"),
-    ("server", "admission auth cache codec discovery openapi outbound patch registry schema storage"),
+    (
+        "server",
+        "admission auth cache codec discovery flow-control openapi outbound patch registry schema storage",
+    ),
     ("connections", "outbound registry resources server spdy"),
     ("kubelet-testing", "outbound spdy"),
     (
@@ -52,8 +56,8 @@ const LAYERS: &[(&str, &str)] = &[
     ("aggregator", "auth cache codec controllers discovery outbound registry server"),
     (
         "control-plane",
-        "admission aggregator auth cache cel codec connections controllers discovery documentation extensions outbound \
-         quota registry resources schema server storage",
+        "admission aggregator auth cache cel codec connections controllers discovery documentation extensions \
+         flow-control outbound quota registry resources schema server storage",
     ),
 ];
 

@@ -24,6 +24,7 @@ mod embedded;
 mod etcd;
 mod fields;
 mod figures;
+mod flow_control;
 mod policies;
 mod puts;
 mod schema;
@@ -71,6 +72,7 @@ fn run() -> anyhow::Result<()> {
     if arguments.measures("chain") {
         chain::measure(&runtime)?;
         authorization::measure()?;
+        flow_control::measure()?;
     }
     if arguments.measures("admission") {
         policies::measure(&runtime)?;

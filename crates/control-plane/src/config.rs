@@ -155,6 +155,8 @@ pub struct AuthenticationConfig {
 
 /// How requests are treated before they reach a resource.
 pub struct RequestConfig {
+    /// Whether requests are limited by priority and fairness, with the sum of both limits as seats.
+    pub has_flow_control: bool,
     /// Requests that are worked on at once; zero for no limit.
     pub max_read_only: usize,
     pub max_mutating: usize,
@@ -330,6 +332,7 @@ impl Default for AuthenticationConfig {
 impl Default for RequestConfig {
     fn default() -> RequestConfig {
         RequestConfig {
+            has_flow_control: true,
             max_read_only: 400,
             max_mutating: 200,
             timeout: Duration::from_secs(60),

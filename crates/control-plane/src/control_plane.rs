@@ -55,6 +55,7 @@ impl ControlPlane {
         startup.measure_stores(&config, &stores, &resources)?;
         startup.add_resource_controllers(&config, &stores, &resources)?;
         let aggregator = startup.add_aggregator(&config, &stores, &resources, &documents, &mut health)?;
+        let flow_control = startup.flow_control(&config, &stores, &resources)?;
         let in_process =
             startup.add_managed_controllers(&config, &stores, &resources, aggregator.catalog())?;
 
@@ -68,6 +69,7 @@ impl ControlPlane {
             documents,
             &resources,
             &aggregator,
+            flow_control,
         );
         let server = Server::new(server);
         in_process.connect(server.handler());

@@ -18,6 +18,7 @@ mod consistency;
 mod control_plane;
 mod endpoints;
 mod error;
+mod flow_control;
 mod health;
 mod identity;
 mod in_process;

@@ -187,6 +187,7 @@ pub(crate) fn requests(options: &Options) -> anyhow::Result<RequestConfig> {
             .with_context(|| format!("--cors-allowed-origins: {origin:?} is not a regular expression"))
     };
     Ok(RequestConfig {
+        has_flow_control: options.has_flow_control,
         max_read_only: options.max_read_only,
         max_mutating: options.max_mutating,
         timeout: options.request_timeout,

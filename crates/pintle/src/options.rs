@@ -41,6 +41,7 @@ pub(crate) struct Options {
     pub(crate) close_unauthenticated: bool,
     pub(crate) service_accounts: ServiceAccountOptions,
     /// Number of requests that are worked on at once; zero for no limit.
+    pub(crate) has_flow_control: bool,
     pub(crate) max_read_only: usize,
     pub(crate) max_mutating: usize,
     pub(crate) request_timeout: Duration,
@@ -160,6 +161,7 @@ impl Options {
             uid_from_certificates: flags.features().enabled(Feature::AllowParsingUserUIDFromCertAuth),
             close_unauthenticated: flags.features().enabled(Feature::UnauthenticatedHTTP2DOSMitigation),
             service_accounts: service_accounts(flags),
+            has_flow_control: flags.bool("enable-priority-and-fairness"),
             max_read_only: usize::try_from(flags.int("max-requests-inflight")).unwrap_or_default(),
             max_mutating: usize::try_from(flags.int("max-mutating-requests-inflight")).unwrap_or_default(),
             request_timeout: flags.duration("request-timeout"),

@@ -6,6 +6,7 @@
 
 mod client;
 pub(crate) mod definitions;
+mod fairness;
 pub(crate) mod floor;
 mod kubeconfig;
 mod load;
@@ -143,6 +144,8 @@ async fn operate(
         rows.extend(load::lists(targets, arguments).await?);
         say("watching by many at once");
         rows.extend(load::watches(targets, arguments).await?);
+        say("asking politely beside greedy clients");
+        rows.extend(fairness::measure(targets, arguments).await?);
     }
     Ok(())
 }

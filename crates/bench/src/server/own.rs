@@ -32,6 +32,11 @@ impl Drop for Own {
 
 impl Own {
     pub(crate) fn start(program: &Path, data: &Path) -> anyhow::Result<Own> {
+        Own::start_with(program, data, &[])
+    }
+
+    /// Starts the program with further flags.
+    pub(crate) fn start_with(program: &Path, data: &Path, flags: &[&str]) -> anyhow::Result<Own> {
         ensure!(program.exists(), "{} is missing: make bench builds it", program.display());
         let client = Arc::new(client()?);
         let address = TcpListener::bind("127.0.0.1:0")?.local_addr()?;
@@ -42,6 +47,7 @@ impl Own {
             .arg(format!("--secure-port={}", address.port()))
             // Pods are on any server as the bench makes them, apart from what every pod is given.
             .arg("--disable-admission-plugins=ServiceAccount")
+            .args(flags)
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()

@@ -92,13 +92,18 @@ impl Target {
 
     /// The same server on the same data, begun anew, where it is ours.
     pub(crate) async fn restart(&mut self) -> anyhow::Result<bool> {
+        self.restart_with(&[]).await
+    }
+
+    /// The same, with further flags.
+    pub(crate) async fn restart_with(&mut self, flags: &[&str]) -> anyhow::Result<bool> {
         let Some((own, program)) = self.own.take() else { return Ok(false) };
         let connections = self.connections.len();
         self.connections.clear();
         let data = own.data().to_owned();
         own.stop()?;
         let objects = self.objects.take();
-        *self = Target::own(Own::start(&program, &data)?, program, connections).await?;
+        *self = Target::own(Own::start_with(&program, &data, flags)?, program, connections).await?;
         self.objects = objects;
         Ok(true)
     }

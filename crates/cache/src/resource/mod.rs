@@ -125,9 +125,14 @@ impl Resource {
 
     /// Bytes of all values, if they are in memory.
     pub fn stored_size(&self) -> Option<u64> {
-        self.with_current(|state, _| Ok(state.objects.clone()))
-            .ok()
-            .map(|objects| objects.map().iter_from("").map(|entry| entry.stored().len() as u64).sum())
+        self.stored_count_and_size().map(|(_, size)| size)
+    }
+
+    /// Returns the number of objects and the bytes of all of them as the store has them, if the resource is loaded.
+    pub fn stored_count_and_size(&self) -> Option<(u64, u64)> {
+        let objects = self.with_current(|state, _| Ok(state.objects.clone())).ok()?;
+        let sizes = objects.map().iter_from("").map(|entry| entry.stored().len() as u64);
+        Some(sizes.fold((0, 0), |(count, bytes), size| (count + 1, bytes + size)))
     }
 
     /// Whether the resource is loaded, which the first request for it causes.

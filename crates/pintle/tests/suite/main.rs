@@ -28,6 +28,7 @@ mod envtest;
 mod etcd_reads;
 mod external_signer;
 mod failures;
+mod flow_control;
 mod front_proxy;
 mod health;
 mod hostile;
