@@ -32,6 +32,7 @@ const LAYERS: &[(&str, &str)] = &[
     ("definitions", "cel codec schema"),
     ("discovery", "codec schema"),
     ("outbound", "codec"),
+    ("encryption", "outbound storage"),
     ("patch", "codec schema"),
     ("auth", "cel codec outbound"),
     ("openapi", "codec discovery schema"),
@@ -52,8 +53,8 @@ const LAYERS: &[(&str, &str)] = &[
     ("aggregator", "auth cache codec controllers discovery outbound registry server"),
     (
         "control-plane",
-        "admission aggregator auth cache cel codec connections controllers discovery documentation extensions outbound \
-         quota registry resources schema server storage",
+        "admission aggregator auth cache cel codec connections controllers discovery documentation encryption extensions \
+         outbound quota registry resources schema server storage",
     ),
 ];
 
