@@ -12,6 +12,7 @@ use pintle_controllers::manager::ElectionConfig;
 use pintle_controllers::{IdentityConfig, NamespaceDeletion, Peers, Runtime, ServiceConfig};
 use pintle_discovery::GroupVersion;
 use pintle_documentation::Texts;
+use pintle_encryption::Encryption;
 use pintle_extensions::Extensions;
 use pintle_features::{Feature, Features};
 use pintle_metrics::Registry;
@@ -40,7 +41,9 @@ use crate::managed::ManagedControllers;
 use crate::resources::{ResourcesConfig, ServedResources};
 use crate::services::Services;
 use crate::stores::Stores;
-use crate::{Config, Error, aggregation, api_groups, components, health, identity, peers, storage_versions};
+use crate::{
+    Config, Error, aggregation, api_groups, components, encryption, health, identity, peers, storage_versions,
+};
 
 /// Interval of repairs of the endpoints of the service `kubernetes` by a server that has its store to itself.
 const ALONE_INTERVAL: Duration = Duration::from_secs(60);
@@ -116,6 +119,12 @@ impl Startup {
         }
         let checks = std::mem::take(&mut config.health);
         health::registry(checks, &self.backend, &config.storage.overrides, &config.clock)
+    }
+
+    /// Adds the health checks of KMS plugins and the hook that follows the encryption's configuration.
+    pub(crate) fn add_encryption(&mut self, encryption: &Arc<Encryption>, health: &mut HealthRegistry) {
+        encryption::add_checks(encryption, health);
+        encryption::add_hook(encryption, &mut self.hooks, &self.spawner);
     }
 
     /// Opens the stores of all built-in kinds.
