@@ -19,6 +19,7 @@ mod log_check;
 mod manifests;
 mod options;
 mod pki;
+mod port_file;
 mod run;
 mod service_accounts;
 mod signals;
