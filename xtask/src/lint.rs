@@ -32,6 +32,7 @@ const LAYERS: &[(&str, &str)] = &[
     ("definitions", "cel codec schema"),
     ("discovery", "codec schema"),
     ("outbound", "codec"),
+    ("encryption", "outbound storage"),
     ("patch", "codec schema"),
     ("auth", "cel codec outbound"),
     ("flow-control", "auth"),
@@ -56,7 +57,7 @@ const LAYERS: &[(&str, &str)] = &[
     ("aggregator", "auth cache codec controllers discovery outbound registry server"),
     (
         "control-plane",
-        "admission aggregator auth cache cel codec connections controllers discovery documentation extensions \
+        "admission aggregator auth cache cel codec connections controllers discovery documentation encryption extensions \
          flow-control outbound quota registry resources schema server storage",
     ),
 ];

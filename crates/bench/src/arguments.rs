@@ -29,6 +29,9 @@ const PARTS: &[&str] = &[
 const OF_SERVERS: &[&str] =
     &["start", "idle", "create", "memory", "get", "patch", "list", "watch", "policies", "crd"];
 
+/// Providers of `--encryption`.
+const ENCRYPTIONS: &[&str] = &["secretbox", "aesgcm", "aescbc"];
+
 /// A server that runs already.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Running {
@@ -44,6 +47,8 @@ pub(crate) struct Arguments {
     /// The program that is started where no server is named.
     pub(crate) program: PathBuf,
     pub(crate) running: Vec<Running>,
+    /// The provider that encrypts everything in a second server of our own, which is measured beside the first.
+    pub(crate) encryption: Option<String>,
     pub(crate) rounds: usize,
     pub(crate) pods: usize,
     pub(crate) config_maps: usize,
@@ -73,6 +78,7 @@ impl Arguments {
             directory: ".".into(),
             program: beside_this("pintle"),
             running: Vec::new(),
+            encryption: None,
             rounds: 5,
             pods: 10_000,
             config_maps: 3_000,
@@ -95,6 +101,9 @@ impl Arguments {
                 }
             };
             parsed.set(&flag, value)?;
+        }
+        if parsed.encryption.is_some() && !parsed.running.is_empty() {
+            bail!("--encryption is of servers that are started, not of those that --kubeconfig names");
         }
         if parsed.running.len() > 2 {
             bail!("--kubeconfig can be given twice at most");
@@ -120,6 +129,8 @@ impl Arguments {
             "--connections" => self.connections = number()?,
             "--dir" => self.directory = value.into(),
             "--server" => self.program = value.into(),
+            "--encryption" if ENCRYPTIONS.contains(&&*value) => self.encryption = Some(value),
+            "--encryption" => bail!("--encryption takes {}, not {value:?}", ENCRYPTIONS.join(", ")),
             "--reopen" => self.reopen = Some(value.into()),
             "--floor" => self.floor = value == "serve",
             "--kubeconfig" => {
@@ -205,5 +216,7 @@ mod tests {
         assert_eq!(mistake("--kubeconfig a --pid x"), "--pid takes numbers of processes, not \"x\"");
         assert_eq!(mistake("--fast yes"), "there is no flag --fast");
         assert!(mistake("--only lists").ends_with("load, not \"lists\""));
+        assert_eq!(mistake("--encryption x"), "--encryption takes secretbox, aesgcm, aescbc, not \"x\"");
+        assert!(mistake("--encryption aesgcm --kubeconfig a").starts_with("--encryption is of servers"));
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! pintle-bench [--only PART,...] [--dir DIR] [--seconds 5] [--keys 100000] [--server FILE]
+//!              [--encryption secretbox|aesgcm|aescbc]
 //! pintle-bench --kubeconfig FILE [--pid PID,...] [--name NAME] [--kubeconfig FILE ...] [--rounds 5] [--pods 10000]
 //!              [--config-maps 3000] [--streams 32] [--connections 4] [--watchers 500] [--many-watchers 2000] [--events 100]
 //! ```

@@ -16,6 +16,7 @@ use pintle_codec::negotiate::Encoding;
 use pintle_connections::KubeletConfig;
 use pintle_controllers::manager::Selection;
 use pintle_controllers::{CertificateSigners, LegacyTokenCleaner, Trust};
+use pintle_encryption::Encryption;
 use pintle_features::Features;
 use pintle_metrics::Registry;
 use pintle_outbound::KeyPair;
@@ -92,6 +93,8 @@ pub struct StorageConfig {
     pub policy: Arc<StorePolicy>,
     /// Stores of single resources.
     pub overrides: StoreOverrides,
+    /// The encryption of values in all stores; without it, they are stored as they are.
+    pub encryption: Option<Arc<Encryption>>,
     /// Whether other API servers use the same store.
     pub is_shared: bool,
     /// The servers of the store, which `componentstatuses` lists. Empty: the backend is the only one.
@@ -283,6 +286,7 @@ impl Default for StorageConfig {
             encoding: Encoding::Protobuf,
             policy: Arc::default(),
             overrides: StoreOverrides::default(),
+            encryption: None,
             is_shared: false,
             servers: Vec::new(),
             body_pool: Arc::new(Pool::new(BODY_POOL)),

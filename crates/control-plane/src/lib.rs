@@ -16,6 +16,7 @@ mod components;
 mod config;
 mod consistency;
 mod control_plane;
+mod encryption;
 mod endpoints;
 mod error;
 mod flow_control;

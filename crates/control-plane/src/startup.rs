@@ -12,6 +12,7 @@ use pintle_controllers::manager::ElectionConfig;
 use pintle_controllers::{Controller, IdentityConfig, NamespaceDeletion, Peers, Runtime, ServiceConfig};
 use pintle_discovery::GroupVersion;
 use pintle_documentation::Texts;
+use pintle_encryption::Encryption;
 use pintle_extensions::Extensions;
 use pintle_features::{Feature, Features};
 use pintle_metrics::Registry;
@@ -41,7 +42,7 @@ use crate::resources::{ResourcesConfig, ServedResources};
 use crate::services::Services;
 use crate::stores::Stores;
 use crate::{
-    Config, Error, aggregation, api_groups, components, flow_control, health, identity, peers,
+    Config, Error, aggregation, api_groups, components, encryption, flow_control, health, identity, peers,
     storage_versions,
 };
 
@@ -122,6 +123,12 @@ impl Startup {
         }
         let checks = std::mem::take(&mut config.health);
         health::registry(checks, &self.backend, &config.storage.overrides, &config.clock)
+    }
+
+    /// Adds the health checks of KMS plugins and the hook that follows the encryption's configuration.
+    pub(crate) fn add_encryption(&mut self, encryption: &Arc<Encryption>, health: &mut HealthRegistry) {
+        encryption::add_checks(encryption, health);
+        encryption::add_hook(encryption, &mut self.hooks, &self.spawner);
     }
 
     /// Opens the stores of all built-in kinds.

@@ -49,7 +49,6 @@ mod tests {
     #[test]
     fn a_control_that_was_asked_for_and_is_not_there_is_named() {
         for (flag, what) in [
-            ("--encryption-provider-config=/e.yaml", "encryption at rest (--encryption-provider-config)"),
             ("--audit-policy-file=/p.yaml", "auditing (--audit-policy-file)"),
             ("--audit-log-path=-", "auditing (--audit-log-path)"),
             ("--audit-webhook-config-file=/w.yaml", "auditing (--audit-webhook-config-file)"),
@@ -59,10 +58,8 @@ mod tests {
             // It is refused, not warned about as well.
             assert_eq!(run(&[flag]).unwrap().warnings(), Vec::<String>::new(), "{flag}");
         }
-        let both =
-            missing(&["--audit-log-path=/a", "--encryption-provider-config=/e.yaml"]).expect("two flags");
-        for part in ["auditing (--audit-log-path)", "encryption at rest (--encryption-provider-config)", ", "]
-        {
+        let both = missing(&["--audit-log-path=/a", "--audit-policy-file=/p.yaml"]).expect("two flags");
+        for part in ["auditing (--audit-log-path)", "auditing (--audit-policy-file)", ", "] {
             assert!(both.contains(part), "{both}");
         }
     }
@@ -76,7 +73,7 @@ mod tests {
                 "--audit-webhook-mode=blocking",
                 "--audit-log-path=",
                 "--audit-policy-file=",
-                "--encryption-provider-config=",
+                "--encryption-provider-config=/e.yaml",
                 "--admission-control-config-file=/a.yaml",
                 "--tracing-config-file=/t.yaml",
                 "--allow-privileged=true",

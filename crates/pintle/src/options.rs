@@ -16,10 +16,12 @@ use pintle_registry::StorePolicy;
 use pintle_resources::service::PortRange;
 
 mod controllers;
+mod encryption;
 mod peers;
 mod serving;
 
 pub(crate) use controllers::{AuthorityFiles, ControllerOptions};
+pub(crate) use encryption::EncryptionOptions;
 pub(crate) use peers::{
     AuthenticationSource, AuthorizationWebhookOptions, OidcOptions, PeerOptions, RequestHeaderOptions,
     TokenWebhookOptions,
@@ -28,6 +30,7 @@ pub(crate) use serving::ServingOptions;
 
 pub(crate) struct Options {
     pub(crate) store: StoreOptions,
+    pub(crate) encryption: EncryptionOptions,
     pub(crate) serving: ServingOptions,
     pub(crate) api: ApiOptions,
     pub(crate) controllers: ControllerOptions,
@@ -150,6 +153,7 @@ impl Options {
     pub(crate) fn from_flags(flags: &Parsed) -> anyhow::Result<Options> {
         Ok(Options {
             store: store(flags)?,
+            encryption: EncryptionOptions::from_flags(flags),
             serving: ServingOptions::from_flags(flags),
             api: api(flags),
             controllers: ControllerOptions::from_flags(flags)?,

@@ -17,7 +17,7 @@ use crate::options::Options;
 use crate::port_file::PortFile;
 use crate::signals::Signals;
 use crate::storage::Storage;
-use crate::{banner, config, egress, print, service_accounts};
+use crate::{banner, config, egress, encryption, print, service_accounts};
 
 pub(crate) fn run(flags: &Parsed) -> anyhow::Result<()> {
     let logging = Arc::new(start_logging(flags)?);
@@ -78,9 +78,10 @@ async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>)
     let egress = egress::load(options.peers.egress_config.as_deref(), &defaults.registry, &defaults.random)?;
     let opening = async {
         let signer = ExternalSigner::connect(options, &defaults).await?;
-        anyhow::Ok((signer, Storage::open(options, egress::etcd(egress.as_ref())).await?))
+        let encryption = encryption::load(options, &defaults).await?;
+        anyhow::Ok((signer, encryption, Storage::open(options, egress::etcd(egress.as_ref())).await?))
     };
-    let (signer, storage) = tokio::select! {
+    let (signer, encryption, storage) = tokio::select! {
         opened = opening => opened?,
         _ = signals.received() => return Ok(()),
     };
@@ -97,6 +98,7 @@ async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>)
         listening,
         egress,
         signer,
+        encryption,
         storage,
         certificates,
     };

@@ -68,8 +68,17 @@ async fn run(
         let starts = if arguments.measures("start") { STARTS } else { 1 };
         let (own, start_rows) = own_server(arguments, directory, starts)?;
         targets.push(Target::own(own, arguments.program.clone(), arguments.connections).await?);
-        if arguments.measures("start") {
+        // The table has a cell for each server, and only one was started so often.
+        if arguments.measures("start") && arguments.encryption.is_none() {
             rows.extend(start_rows);
+        }
+        if let Some(provider) = &arguments.encryption {
+            let data = directory.join("encrypted");
+            own::encrypt(&data, provider)?;
+            let own = Own::start(&arguments.program, &data)?;
+            let mut encrypted = Target::own(own, arguments.program.clone(), arguments.connections).await?;
+            encrypted.name = format!("with {provider}");
+            targets.push(encrypted);
         }
     }
     for running in &arguments.running {

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
+use base64::Engine;
 use pintle_outbound::AnyCertificate;
 use rustix::process::{Pid, Signal, kill_process};
 use rustls::{ClientConfig, ClientConnection, StreamOwned};
@@ -30,6 +31,21 @@ impl Drop for Own {
     }
 }
 
+/// The configuration of encryption in a data directory, with which servers on it are started.
+const ENCRYPTION: &str = "encryption.yaml";
+
+/// Has servers on a data directory encrypt everything.
+pub(crate) fn encrypt(data: &Path, provider: &str) -> anyhow::Result<()> {
+    // A key that protects nothing.
+    let secret = base64::engine::general_purpose::STANDARD.encode([7; 32]);
+    let text = format!(
+        "apiVersion: apiserver.config.k8s.io/v1\nkind: EncryptionConfiguration\nresources:\n- resources: ['*.*']\n  \
+         providers: [{{{provider}: {{keys: [{{name: bench, secret: {secret}}}]}}}}]\n"
+    );
+    std::fs::create_dir_all(data)?;
+    Ok(std::fs::write(data.join(ENCRYPTION), text)?)
+}
+
 impl Own {
     pub(crate) fn start(program: &Path, data: &Path) -> anyhow::Result<Own> {
         Own::start_with(program, data, &[])
@@ -41,7 +57,12 @@ impl Own {
         let client = Arc::new(client()?);
         let address = TcpListener::bind("127.0.0.1:0")?.local_addr()?;
         let start = Instant::now();
-        let child = Command::new(program)
+        let mut command = Command::new(program);
+        let encryption = data.join(ENCRYPTION);
+        if encryption.exists() {
+            command.arg("--encryption-provider-config").arg(encryption);
+        }
+        let child = command
             .arg("--data-dir")
             .arg(data)
             .arg(format!("--secure-port={}", address.port()))

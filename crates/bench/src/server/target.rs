@@ -103,7 +103,9 @@ impl Target {
         let data = own.data().to_owned();
         own.stop()?;
         let objects = self.objects.take();
+        let name = std::mem::take(&mut self.name);
         *self = Target::own(Own::start_with(&program, &data, flags)?, program, connections).await?;
+        self.name = name;
         self.objects = objects;
         Ok(true)
     }

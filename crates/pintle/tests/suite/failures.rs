@@ -45,7 +45,6 @@ async fn a_second_start_by_mistake_leaves_the_certificates_of_the_first() {
 #[tokio::test]
 async fn a_control_that_is_not_there_is_named() {
     for (flag, what) in [
-        ("--encryption-provider-config=encryption.yaml", "encryption at rest (--encryption-provider-config)"),
         ("--audit-policy-file=policy.yaml", "auditing (--audit-policy-file)"),
         ("--audit-log-path=audit.log", "auditing (--audit-log-path)"),
     ] {

@@ -22,6 +22,7 @@ mod default_classes;
 mod default_plugins;
 mod documents;
 mod egress;
+mod encryption;
 mod endpoint_addresses;
 mod endpoints;
 mod envtest;
