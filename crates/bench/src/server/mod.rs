@@ -5,6 +5,7 @@
 //! of a cluster would remove pods of nodes that are not there.
 
 mod client;
+mod connections;
 pub(crate) mod definitions;
 pub(crate) mod floor;
 mod kubeconfig;
@@ -77,7 +78,7 @@ async fn run(
     if arguments.measures("idle") {
         rows.push(idle(targets).await);
     }
-    if ["create", "memory", "get", "patch", "list", "watch", "policies", "load"]
+    if ["create", "memory", "get", "patch", "list", "watch", "policies", "connections", "load"]
         .iter()
         .any(|part| arguments.measures(part))
     {
@@ -136,6 +137,11 @@ async fn operate(
     if arguments.measures("policies") {
         say("creating under policies");
         rows.extend(policies::measure(targets, arguments).await?);
+        look(&mut floor, arguments).await?;
+    }
+    if arguments.measures("connections") {
+        say("connecting to a kubelet");
+        rows.extend(connections::measure(targets, arguments).await?);
         look(&mut floor, arguments).await?;
     }
     if arguments.measures("load") {
