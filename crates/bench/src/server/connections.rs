@@ -410,15 +410,18 @@ async fn exec_over_websocket(stream: BoxedStream, transfer: Transfer) -> anyhow:
     };
     let down = async {
         let (mut arrived, mut received) = (BytesMut::with_capacity(4 * CHUNK), 0);
-        while received < size {
+        loop {
             while let Some((channel, length)) = take_message(&mut arrived) {
-                ensure!(channel == 1, "a message of channel {channel} after {received} bytes");
+                // The status follows the output.
+                ensure!(channel == 1 || received == size, "channel {channel} after {received} bytes");
                 received += length;
+            }
+            if received == size {
+                return Ok(());
             }
             arrived.reserve(2 * CHUNK);
             ensure!(reading.read_buf(&mut arrived).await? > 0, "exec ended after {received} bytes");
         }
-        Ok(())
     };
     tokio::try_join!(up, down)?;
     Ok(())
@@ -455,17 +458,19 @@ async fn exec_over_spdy(stream: BoxedStream, transfer: Transfer) -> anyhow::Resu
     };
     let down = async {
         let (mut decoder, mut arrived, mut received) = (Decoder::default(), BytesMut::new(), 0);
-        while received < size {
+        loop {
             while let Some(frame) = decoder.decode(&mut arrived)? {
                 if let Frame::Data { stream, data, .. } = frame {
-                    ensure!(stream == stdout || data.is_empty(), "data of stream {stream}");
+                    ensure!(stream == stdout || received == size, "stream {stream} after {received} bytes");
                     received += data.len();
                 }
+            }
+            if received == size {
+                return Ok(());
             }
             arrived.reserve(2 * CHUNK);
             ensure!(reading.read_buf(&mut arrived).await? > 0, "exec ended after {received} bytes");
         }
-        Ok(())
     };
     tokio::try_join!(up, down)?;
     Ok(())

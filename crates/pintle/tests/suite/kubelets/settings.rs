@@ -52,7 +52,8 @@ async fn a_kubelet_is_at_the_preferred_address_and_else_at_the_port_of_the_flag(
     let unknown = json!([{"type": "Hostname", "address": "localhost"}]);
     elsewhere(&cluster, "lost", json!({"addresses": unknown})).await;
     let lost = cluster.server.client().token(MASTER).get(&format!("{PODS}/on-lost/log")).await;
-    lost.is_status(500, "", "no preferred addresses found; known addresses: [{Hostname localhost}]");
+    let message = "no preferred addresses found; known addresses: [{Hostname localhost}]";
+    assert_eq!((lost.code, &lost.json()["message"]), (500, &json!(message)));
 
     let flag = format!("--kubelet-port={port}");
     let launch = Launch::new().tokens().arg(flag);
