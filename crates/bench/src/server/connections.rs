@@ -229,15 +229,14 @@ async fn cat(
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true).spawn()?;
     let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
     let up = async {
-        let Some(mut stdin) = stdin else { return Ok(()) };
+        let Some(mut stdin) = stdin.filter(|_| work == Work::Return) else { return Ok(()) };
         let mut buffer = vec![0; CHUNK];
-        while work == Work::Return {
+        loop {
             match reading.read(&mut buffer).await? {
-                0 => break,
+                0 => return std::io::Result::Ok(()),
                 size => stdin.write_all(&buffer[..size]).await?,
             }
         }
-        std::io::Result::Ok(())
     };
     let down = async {
         let Some(mut stdout) = stdout else { return Ok(()) };
