@@ -77,7 +77,7 @@ impl ObjectConversion for ServedVersions {
     }
 
     fn to_storage(&self, object: Value, kind: &GroupVersionKind) -> Result<Value> {
-        self.find(kind)?.to_stored(object)
+        self.find(kind)?.to_stored(object).map_err(|error| Box::new(Status::internal(error)))
     }
 
     fn parse(&self, text: &[u8], kind: &GroupVersionKind) -> std::result::Result<Value, String> {

@@ -98,7 +98,7 @@ impl Stored {
 
     async fn create(&self, name: &str, text: &str) -> anyhow::Result<()> {
         let object = self.served[name].parse(text.as_bytes()).map_err(anyhow::Error::msg)?.object;
-        let object = self.served[name].to_stored(object).map_err(|status| anyhow::anyhow!(status.message))?;
+        let object = self.served[name].to_stored(object).map_err(anyhow::Error::msg)?;
         let mut context = Context { namespace: object.namespace().into(), ..Context::default() };
         let created =
             self.stores[name].create(&mut context, &object, &AdmitAll, WriteOptions::default()).await;

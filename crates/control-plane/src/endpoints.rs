@@ -195,7 +195,8 @@ impl Endpoints<'_> {
             // A resource that two groups serve has a strategy in each.
             (name, None) => match strategy::of(version.group, name, settings) {
                 Some(strategy) if kind.store.config().group != version.group => {
-                    (own(), Implementation::Store(Arc::new(kind.store.with_strategy(strategy))))
+                    let store = kind.store.with_strategy(strategy).served_in(version.group);
+                    (own(), Implementation::Store(Arc::new(store)))
                 }
                 _ if version.group == "rbac.authorization.k8s.io" => {
                     let guard =

@@ -78,7 +78,7 @@ impl ManifestDecoder for Manifests {
     fn complete(&self, kind: &str, object: Value) -> Result<Value, String> {
         let Kind { served, rules } =
             self.kinds.get(kind).ok_or_else(|| format!("{} is not served", quote(kind)))?;
-        let stored = served.to_stored(object).map_err(|status| status.message)?;
+        let stored = served.to_stored(object)?;
         let errors = rules.validate(&Context::default(), &stored);
         if errors.is_empty() { Ok(stored) } else { Err(aggregate(&errors)) }
     }

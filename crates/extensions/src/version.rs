@@ -81,7 +81,7 @@ impl Served for ServedVersion {
         Ok(Received { object: with_metadata(object), strict })
     }
 
-    fn to_stored(&self, mut object: Value) -> Result<Value> {
+    fn to_stored(&self, mut object: Value) -> std::result::Result<Value, String> {
         if object.kind() == self.kind.kind && object.api_version() == self.schema().api_version {
             self.schemas.set_defaults(self.place, &mut object);
         }

@@ -18,6 +18,7 @@ mod log_check;
 mod manifests;
 mod options;
 mod pki;
+mod port_file;
 mod run;
 mod service_accounts;
 mod signals;

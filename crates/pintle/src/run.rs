@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 use pintle_control_plane::{Config, ControlPlane};
 use pintle_flags::Parsed;
 use pintle_logging as logging;
@@ -12,9 +12,9 @@ use pintle_server::{raise_open_file_limit, systemd};
 
 use crate::certificates::Certificates;
 use crate::external_signer::ExternalSigner;
-use crate::files::write_public;
 use crate::listeners::Listeners;
 use crate::options::Options;
+use crate::port_file::PortFile;
 use crate::signals::Signals;
 use crate::storage::Storage;
 use crate::{banner, config, egress, print, service_accounts};
@@ -84,7 +84,8 @@ async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>)
         opened = opening => opened?,
         _ = signals.received() => return Ok(()),
     };
-    // After the store, which they lie beside: a server that could not open it must not replace another's certificates.
+    // After the store, which they lie beside: a server that could not open it must not replace another's files.
+    let port_file = options.serving.port_file.as_deref().map(PortFile::claim).transpose()?;
     let certificates = Certificates::load(options, &defaults.auth_metrics)?;
     let (storage, certificates) = (&storage, &certificates);
     let parts = config::Parts {
@@ -103,11 +104,11 @@ async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>)
     storage.compact(options, &plane.spawner());
     certificates.keep(options, port, &plane);
     let kubeconfig = certificates.write_kubeconfig(port)?;
-    let acceptor = listeners.accept(&plane, certificates);
-    if let Some(path) = &options.serving.port_file {
-        let path = std::path::absolute(path).context("--port-file")?;
-        write_public(&path, format!("{port}\n").as_bytes()).context("--port-file")?;
+    // Before the first answer: a script that waited for it finds the port.
+    if let Some(file) = &port_file {
+        file.write(port)?;
     }
+    let acceptor = listeners.accept(&plane, certificates);
     notify("READY=1\n");
     print(&banner::text(listening, kubeconfig.as_deref(), options, flags.reported_version()));
 

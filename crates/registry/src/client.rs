@@ -74,7 +74,8 @@ impl Client {
 
     /// Reads an object from JSON of the served version. Returns it in the stored version, with its defaults.
     pub fn read(&self, json: &[u8]) -> Result<Value> {
-        self.served.to_stored(self.served.read(Encoding::Json, json)?.object?)
+        let object = self.served.read(Encoding::Json, json)?.object?;
+        self.served.to_stored(object).map_err(|error| Box::new(Status::internal(error)))
     }
 
     /// Returns the object that the cache has.

@@ -81,7 +81,7 @@ impl Store {
     ) -> Result<Deleted> {
         let config = self.config();
         if let Some(why) = config.strategy.forbids_deletion(name) {
-            return Err(Box::new(Status::forbidden(&config.group, &config.resource, name, why)));
+            return Err(Box::new(Status::forbidden(self.resource_group(), &config.resource, name, why)));
         }
         let is_dry_run = options.dry_run;
         let deleted = self.delete_one(context, name, admission, options).await?;
@@ -155,7 +155,7 @@ impl Store {
         }
         let details = Details {
             name: object.name().into(),
-            group: config.group.clone(),
+            group: self.resource_group().to_owned(),
             // A resource stands where a kind should: clients know it so.
             kind: config.resource.clone(),
             uid: object.uid().into(),
@@ -357,6 +357,7 @@ fn mark_as_deleting(object: &mut Value, now: &Time) {
     metadata.insert("deletionGracePeriodSeconds", 0i64);
 }
 
+/// Adds seconds in whole, as a Go duration: nanoseconds of 64 bits, which wrap around.
 fn later(time: Time, seconds: i64) -> Time {
-    Time::from_unix(time.unix_seconds().saturating_add(seconds), 0)
+    Time::from_unix(time.unix_seconds(), seconds.wrapping_mul(1_000_000_000)).truncated()
 }

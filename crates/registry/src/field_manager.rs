@@ -84,10 +84,11 @@ impl FieldManager {
         let write = self.write(served, &api_version, &now);
         let applied = managed::apply(&write, &seen, config, force)
             .map_err(|refusal| Box::new(Status::from(refusal)))?;
+        let stored = |object| served.to_stored(object).map_err(|error| Box::new(Status::internal(error)));
         let mut new = match (applied.object, live) {
-            (Some(object), _) => served.to_stored(object)?,
+            (Some(object), _) => stored(object)?,
             (None, Some(live)) => live.clone(),
-            (None, None) => served.to_stored(seen)?,
+            (None, None) => stored(seen)?,
         };
         managed::keep_last_applied(&mut new, &self.name, config);
         applied.managed.set(&mut new);

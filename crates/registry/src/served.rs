@@ -44,8 +44,8 @@ pub trait Served: Send + Sync + 'static {
     /// Reads the JSON of an object, without telling a client anything; the error is what is wrong with it.
     fn parse(&self, text: &[u8]) -> std::result::Result<Received, String>;
 
-    /// An object of the served version as the stored one, with its defaults.
-    fn to_stored(&self, object: Value) -> Result<Value>;
+    /// An object of the served version as the stored one, with its defaults. The error is what the stored version cannot hold.
+    fn to_stored(&self, object: Value) -> std::result::Result<Value, String>;
 
     /// An object of the stored version as the served one, saying what it is.
     fn to_served(&self, object: Value) -> Result<Value>;

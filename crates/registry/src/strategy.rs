@@ -122,6 +122,12 @@ pub trait Strategy: Send + Sync + 'static {
         self.validate_update(context, new, old)
     }
 
+    /// Whether the metadata of a changed object is validated beside this. Not where the reference stores a change without its
+    /// strategy for updates.
+    fn validates_metadata_on_update(&self) -> bool {
+        true
+    }
+
     fn warnings_on_update(&self, _context: &Context, _new: &Value, _old: &Value) -> Vec<String> {
         Vec::new()
     }

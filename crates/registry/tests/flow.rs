@@ -407,6 +407,29 @@ async fn the_propagation_policy_is_a_finalizer() {
 }
 
 #[tokio::test]
+async fn messages_name_the_group_that_serves_the_resource() {
+    let fixture = fixture(Things::default()).await;
+    let store = fixture.things.with_strategy(Arc::new(Things::default())).served_in("other.example.com");
+    let message = async |name: &str| store.get(&context(), name).await.unwrap_err().message;
+    assert_eq!(message("b").await, r#"things.other.example.com "b" not found"#);
+    assert_eq!(fixture.get("b").await.unwrap_err().message, r#"things.example.com "b" not found"#);
+}
+
+/// As Go's durations, which have 64 bits of nanoseconds.
+#[tokio::test]
+async fn grace_beyond_all_times_wraps_around() {
+    let fixture = fixture(Things { graceful: true, ..Things::default() }).await;
+    for (name, seconds, until) in
+        [("a", i64::MAX, "2023-11-14T22:13:19Z"), ("b", 10_000_000_000, "1756-03-15T16:25:26Z")]
+    {
+        fixture.create(&format!(r#"{{"metadata":{{"name":"{name}"}}}}"#)).await.unwrap();
+        let options = DeleteOptions { grace_period_seconds: Some(seconds), ..DeleteOptions::default() };
+        fixture.delete(name, options).await.unwrap();
+        assert_eq!(fixture.get(name).await.unwrap().deletion_timestamp(), Some(until));
+    }
+}
+
+#[tokio::test]
 async fn grace_is_given_shortened_and_ended() {
     let fixture = fixture(Things { graceful: true, ..Things::default() }).await;
     fixture.create(r#"{"metadata":{"name":"a","generation":1}}"#).await.unwrap();

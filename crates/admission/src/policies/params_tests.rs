@@ -28,7 +28,7 @@ impl Served for Counted {
         unreachable!("parameters are read from the cache")
     }
 
-    fn to_stored(&self, object: Value) -> pintle_registry::Result<Value> {
+    fn to_stored(&self, object: Value) -> Result<Value, String> {
         Ok(object)
     }
 

@@ -22,6 +22,7 @@ use pintle_codec::ownership::Ownership;
 use pintle_meta::gvk::{GroupVersionKind, GroupVersionResource};
 
 use super::node::{Edge, Existence, Flags, Node, NodeId, Uid};
+use super::places::Places;
 use super::resources::{Resource, ResourceId, Resources, split};
 
 pub(super) const FOREGROUND: &str = "foregroundDeletion";
@@ -54,8 +55,7 @@ pub(super) struct NodeView {
 #[derive(Default)]
 pub(super) struct Graph {
     pub(super) resources: Resources,
-    nodes: Vec<Option<Node>>,
-    free: Vec<u32>,
+    nodes: Places,
     /// The first node of each hash of resource and key.
     index: HashMap<u64, u32>,
     hasher: RandomState,
@@ -72,7 +72,7 @@ impl Graph {
     }
 
     pub(super) fn len(&self) -> usize {
-        self.nodes.len() - self.free.len()
+        self.nodes.len()
     }
 
     fn ask_delete(&mut self, place: u32) {
@@ -97,11 +97,11 @@ impl Graph {
     }
 
     fn node(&self, place: u32) -> Option<&Node> {
-        self.nodes.get(place as usize)?.as_ref()
+        self.nodes.get(place)
     }
 
     fn node_mut(&mut self, place: u32) -> Option<&mut Node> {
-        self.nodes.get_mut(place as usize)?.as_mut()
+        self.nodes.get_mut(place)
     }
 
     fn id(&self, place: u32) -> Option<NodeId> {
@@ -143,22 +143,21 @@ impl Graph {
     fn insert(&mut self, resource: ResourceId, key: &str, uid: Uid, existence: Existence) -> u32 {
         let serial = self.next_serial;
         self.next_serial = self.next_serial.wrapping_add(1);
-        let place = self.free.pop().unwrap_or_else(|| {
-            self.nodes.push(None);
-            u32::try_from(self.nodes.len() - 1).unwrap_or(NONE)
-        });
-        let next = self.index.insert(self.hash(resource, key), place).unwrap_or(NONE);
-        self.nodes[place as usize] = Some(Node {
+        let place = self.nodes.insert(Node {
             serial,
             resource,
             key: key.into(),
             uid,
-            next,
+            next: NONE,
             existence,
             flags: Flags::default(),
             owners: Box::default(),
             dependents: None,
         });
+        let next = self.index.insert(self.hash(resource, key), place);
+        if let (Some(next), Some(node)) = (next, self.nodes.get_mut(place)) {
+            node.next = next;
+        }
         self.resources.count_node(resource);
         place
     }
@@ -182,8 +181,11 @@ impl Graph {
                 before = node.next;
             }
         }
-        self.nodes[place as usize] = None;
-        self.free.push(place);
+        self.nodes.remove(place);
+        if self.nodes.len() == 0 {
+            // It may have been large.
+            self.index = HashMap::new();
+        }
         self.resources.uncount_node(resource);
     }
 
@@ -407,7 +409,7 @@ impl Graph {
     /// Lets the references to a kind that had no resource lead to one that it has now.
     pub(super) fn move_references(&mut self, from: ResourceId, to: ResourceId) {
         let Some(resource) = self.resources.get(to).cloned() else { return };
-        for place in (0..self.nodes.len()).filter_map(|place| u32::try_from(place).ok()) {
+        for place in 0..self.nodes.end() {
             let Some(node) = self.node(place).filter(|node| node.resource == from) else { continue };
             let (namespace, name) = split(&node.key);
             let (key, uid) = (resource.owner_key(namespace, name), node.uid);
@@ -426,7 +428,7 @@ impl Graph {
 
     /// Prepares for all objects of some resources to be [put](Graph::put) again.
     pub(super) fn begin_load(&mut self, resources: &[ResourceId]) {
-        for node in self.nodes.iter_mut().flatten().filter(|node| resources.contains(&node.resource)) {
+        for node in self.nodes.iter_mut().filter(|node| resources.contains(&node.resource)) {
             node.flags.is_seen = false;
             node.flags.is_touched = true;
         }
@@ -438,7 +440,7 @@ impl Graph {
             let is_unseen = node.existence == Existence::Present && !node.flags.is_seen;
             is_unseen && resources.contains(&node.resource)
         };
-        for place in (0..self.nodes.len()).filter_map(|place| u32::try_from(place).ok()) {
+        for place in 0..self.nodes.end() {
             if self.node(place).is_some_and(is_gone) {
                 self.gone(place);
             }
@@ -448,7 +450,7 @@ impl Graph {
 
     /// Asks for everything that is left to do: of all nodes, or of those of some resources.
     pub(super) fn ask_all(&mut self, resources: Option<&[ResourceId]>) {
-        for place in (0..self.nodes.len()).filter_map(|place| u32::try_from(place).ok()) {
+        for place in 0..self.nodes.end() {
             let Some(node) = self.node(place) else { continue };
             if resources.is_some_and(|resources| !resources.contains(&node.resource)) {
                 continue;
@@ -471,7 +473,6 @@ impl Graph {
     /// Returns the bytes that the graph takes, with an estimate of the overhead of maps.
     #[cfg(test)]
     pub(super) fn memory(&self) -> usize {
-        let slots = self.nodes.capacity() * size_of::<Option<Node>>() + self.free.capacity() * 4;
         let index = self.index.capacity() * 8 / 7 * (size_of::<(u64, u32)>() + 1);
         let node = |node: &Node| {
             // A leaf of a BTree has room for 11, and is two thirds full.
@@ -482,7 +483,7 @@ impl Graph {
                 + size_of_val(&*node.owners)
                 + node.dependents.as_deref().map_or(0, dependents)
         };
-        slots + index + self.nodes.iter().flatten().map(node).sum::<usize>()
+        self.nodes.memory() + index + self.nodes.all().map(|(_, found)| node(found)).sum::<usize>()
     }
 }
 

@@ -37,6 +37,7 @@ mod live;
 mod node;
 mod orphan;
 mod patches;
+mod places;
 mod resources;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

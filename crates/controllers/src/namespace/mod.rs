@@ -106,6 +106,9 @@ impl NamespaceDeletion {
         let mut finalized = namespace;
         if let Some(finalizers) = finalized.at_mut(&["spec", "finalizers"]).and_then(Value::as_list_mut) {
             finalizers.retain(|finalizer| finalizer.as_str() != Some(FINALIZER));
+            // The others are a set, which kube-controller-manager's controller writes in this order.
+            finalizers.sort_by(|a, b| a.as_str().cmp(&b.as_str()));
+            finalizers.dedup();
         }
         self.api.replace(&location.subresource("finalize"), &finalized).await?;
         Ok(None)
@@ -139,15 +142,17 @@ impl NamespaceDeletion {
                 });
             }
             estimate = estimate.max(left.estimate);
+            if left.count == 0 {
+                continue;
+            }
+            // As kube-controller-manager, which may run beside: the totals are reported when everything was looked at.
+            if is_pods {
+                break;
+            }
             for (finalizer, count) in left.finalizers {
                 *findings.finalizers.entry(finalizer).or_default() += count;
             }
-            if left.count > 0 {
-                findings.remaining.push((resource.resource.clone(), left.count));
-                if is_pods {
-                    break;
-                }
-            }
+            findings.remaining.push((resource.resource.clone(), left.count));
         }
         (findings, estimate)
     }

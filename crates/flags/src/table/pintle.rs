@@ -16,8 +16,8 @@ pub(super) const FLAGS: &[Flag] = &[
         "port-file",
         String,
         "",
-        "File to which the port of --secure-port is written once requests are served. With it, --secure-port=0 takes a \
-         free port.",
+        "File to which the port of --secure-port is written just before requests are served; it is removed when the server \
+         ends. With it, --secure-port=0 takes a free port.",
     )
     .active(),
     flag(

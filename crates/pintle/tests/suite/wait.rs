@@ -19,6 +19,8 @@ async fn a_script_waits_for_a_server_on_a_free_port() {
     let error = String::from_utf8_lossy(&early.stderr).into_owned();
     assert!(error.starts_with("Error: the server is not ready after 50ms: cannot read "), "{error}");
 
+    // A server that was killed left its own.
+    std::fs::write(&port_file, "1\n").expect("written");
     let mut server = launch.spawn(None);
     let waiting = tokio::task::spawn_blocking(move || wait(&["--ready", &format!("--data-dir={data}")]));
     let waited = waiting.await.expect("no panic");
@@ -27,6 +29,7 @@ async fn a_script_waits_for_a_server_on_a_free_port() {
     server.port = port.trim_end().parse().expect("a port");
     server.admin().get("/readyz").await.is(200, "ok");
     server.stop().await;
+    assert!(!port_file.exists(), "nothing is served at that port any more");
 }
 
 #[test]

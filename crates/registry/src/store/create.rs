@@ -121,7 +121,7 @@ impl Store {
     }
 
     fn exists(&self, object: &Value, existing: &Value) -> Box<Status> {
-        let (group, resource, name) = (&self.config.group, &self.config.resource, object.name());
+        let (group, resource, name) = (self.resource_group(), &self.config.resource, object.name());
         let mut status = if object.generate_name().is_empty() {
             Status::already_exists(group, resource, name)
         } else {

@@ -50,6 +50,8 @@ pub struct StoreConfig {
 /// One resource: its objects, and the rules about them.
 pub struct Store {
     config: StoreConfig,
+    /// The group of the resource in messages, where it is not that of its kind.
+    served_group: Option<String>,
     clock: Clock,
     random: Random,
     guard: Option<Arc<dyn Guard>>,
@@ -145,6 +147,7 @@ impl Store {
     pub fn new(config: StoreConfig) -> Store {
         Store {
             config,
+            served_group: None,
             clock: Clock::system(),
             random: Random::system(),
             guard: None,
@@ -175,6 +178,7 @@ impl Store {
     pub fn with_strategy(&self, strategy: Arc<dyn Strategy>) -> Store {
         Store {
             config: StoreConfig { strategy, ..self.config.clone() },
+            served_group: self.served_group.clone(),
             clock: self.clock.clone(),
             random: self.random.clone(),
             guard: self.guard.clone(),
@@ -198,6 +202,7 @@ impl Store {
     pub fn with_guard(&self, guard: Arc<dyn Guard>) -> Store {
         Store {
             config: self.config.clone(),
+            served_group: self.served_group.clone(),
             clock: self.clock.clone(),
             random: self.random.clone(),
             guard: Some(guard),
@@ -206,6 +211,18 @@ impl Store {
             waits_for_cache: self.waits_for_cache,
             options: self.options,
         }
+    }
+
+    /// The same objects as a resource of another group, which messages about the resource name: events of `events.k8s.io`.
+    #[must_use]
+    pub fn served_in(mut self, group: &str) -> Store {
+        self.served_group = Some(group.to_owned());
+        self
+    }
+
+    /// Returns the group of the resource, as messages name it.
+    pub(crate) fn resource_group(&self) -> &str {
+        self.served_group.as_deref().unwrap_or(&self.config.group)
     }
 
     /// The same objects, of which a write returns only when the cache has it: for objects that other requests are served by.
@@ -473,11 +490,11 @@ impl Store {
     }
 
     pub(crate) fn not_found(&self, name: &str) -> Box<Status> {
-        Box::new(Status::not_found(&self.config.group, &self.config.resource, name))
+        Box::new(Status::not_found(self.resource_group(), &self.config.resource, name))
     }
 
     pub(crate) fn conflict(&self, name: &str, why: impl std::fmt::Display) -> Box<Status> {
-        Box::new(Status::conflict(&self.config.group, &self.config.resource, name, why))
+        Box::new(Status::conflict(self.resource_group(), &self.config.resource, name, why))
     }
 
     fn invalid(&self, object: &Value, errors: &[pintle_meta::field_path::Error]) -> Box<Status> {
@@ -567,8 +584,11 @@ impl Store {
         if new.metadata().is_some_and(|metadata| !metadata.contains("deletionGracePeriodSeconds")) {
             metadata::keep(new, old, "deletionGracePeriodSeconds");
         }
-        let mut errors = self.validate_metadata(new);
-        errors.extend(object_meta::validate_update(new, old, &Path::new("metadata")));
+        let mut errors = Vec::new();
+        if strategy.validates_metadata_on_update() {
+            errors.extend(self.validate_metadata(new));
+            errors.extend(object_meta::validate_update(new, old, &Path::new("metadata")));
+        }
         let (warnings_before, changed) = (context.warnings.len(), &*new);
         let examined = pintle_work::run(|| {
             // Of an attempt that was moved.

@@ -187,8 +187,8 @@ impl Update<'_> {
                 0i64,
                 "must be specified for an update",
             );
-            let config = &self.store.config;
-            let status = pintle_meta::Status::invalid(&config.group, &config.resource, self.name, &[error]);
+            let (group, resource) = (self.store.resource_group(), &self.store.config.resource);
+            let status = pintle_meta::Status::invalid(group, resource, self.name, &[error]);
             return Err(Box::new(status));
         }
         if version != metadata::revision_of(old)? {

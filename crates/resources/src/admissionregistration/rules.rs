@@ -103,7 +103,11 @@ pub(super) fn match_resources(matches: &Cursor<'_, '_>) {
     if !matches.is_set() {
         return;
     }
-    matches.field("matchPolicy").required_one_of(MATCH_POLICIES);
+    // Defaulting sets a policy where there is none; an empty text is one.
+    let policy = matches.field("matchPolicy");
+    if !MATCH_POLICIES.contains(&policy.text()) {
+        policy.not_supported(policy.text(), MATCH_POLICIES);
+    }
     for name in ["namespaceSelector", "objectSelector"] {
         let selector = matches.field(name);
         if selector.is_set() {

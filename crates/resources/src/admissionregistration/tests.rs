@@ -263,11 +263,11 @@ fn a_policy_matches_resources_and_names_its_parameters() {
             ),
             (
                 &[
-                    ("/spec/matchConstraints/matchPolicy", r#""Some""#),
+                    ("/spec/matchConstraints/matchPolicy", r#""""#),
                     ("/spec/matchConstraints/namespaceSelector", r#"{"matchLabels":{"a":"-"}}"#),
                 ],
                 &[
-                    r#"spec.matchConstraints.matchPolicy: Unsupported value: "Some": supported values: "Equivalent", "Exact""#,
+                    r#"spec.matchConstraints.matchPolicy: Unsupported value: "": supported values: "Equivalent", "Exact""#,
                     &format!(r#"spec.matchConstraints.namespaceSelector.matchLabels: Invalid value: "-": {LABEL_VALUE}"#),
                 ],
             ),

@@ -22,7 +22,8 @@ const SIDE_EFFECTS: &[&str] = &["None", "NoneOnDryRun", "Some", "Unknown"];
 /// Classes that allow a dry run.
 const NO_SIDE_EFFECTS: &[&str] = &["None", "NoneOnDryRun"];
 
-const WEBHOOKS: Rules = Rules { generation_fields: &[&["webhooks"]], ..RULES };
+const WEBHOOKS: Rules =
+    Rules { generation_fields: &[&["webhooks"]], generation_counts_empties: true, ..RULES };
 
 pub(super) const VALIDATING: Rules = Rules {
     validate: |settings, configuration| {

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use pintle_meta::Value;
 use pintle_meta::field_path::Error;
 use pintle_meta::validation::{
     dns1035_label, dns1123_subdomain, empty_error, object_meta, qualified_name, regex_error,
@@ -42,7 +43,7 @@ fn server_version(server: &Cursor<'_, '_>) {
             let why = format!(
                 "individual served version : {} must be included in decodableVersions : {}",
                 served.text(),
-                go::display(decodable.value())
+                go::display(&Value::list(decodable.values().to_vec()))
             );
             served.invalid(served.text(), why);
         }

@@ -35,8 +35,12 @@ pub(super) const DAEMON_SETS: Rules = Rules {
     ..WORKLOADS
 };
 
-pub(super) const DAEMON_SET_STATUS: Rules =
-    Rules { validate_update: |_, set| status(&set.field("status")), ..WORKLOADS.of_status() };
+pub(super) const DAEMON_SET_STATUS: Rules = Rules {
+    // A field of the spec, although it is written as an annotation.
+    on_update: |_, _, set, old| set_template_generation(set, template_generation(old)),
+    validate_update: |_, set| status(&set.field("status")),
+    ..WORKLOADS.of_status()
+};
 
 /// Returns the number of changes of the template; an annotation, since the field is no more.
 fn template_generation(set: &Value) -> i64 {

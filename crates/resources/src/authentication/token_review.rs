@@ -47,7 +47,9 @@ impl Subresource for TokenReview {
         }
         admission.create(&object).await?;
         let audiences = if spec.audiences.is_empty() { &*self.audiences } else { &spec.audiences };
-        let status = match self.ask(&spec.token, audiences).await {
+        // What the client sent of a status stays where no user is found.
+        let mut status: serde_json::Map<String, serde_json::Value> = part(&object, "status")?;
+        let answer = match self.ask(&spec.token, audiences).await {
             Ok(Some(Identity { user, audiences: found, .. })) => {
                 let found = found.unwrap_or_default();
                 if !audiences.is_empty() && !audiences.iter().any(|audience| found.contains(audience)) {
@@ -55,11 +57,12 @@ impl Subresource for TokenReview {
                 }
                 json!({ "authenticated": true, "user": user_info(&user), "audiences": &*found })
             }
-            Ok(None) => json!({}),
-            Err(error) => json!({ "error": error.to_string() }),
+            Ok(None) => json!({ "authenticated": false }),
+            Err(error) => json!({ "authenticated": false, "error": error.to_string() }),
         };
+        status.extend(answer.as_object().cloned().unwrap_or_default());
         if let Some(object) = object.as_object_mut() {
-            object.insert("status", decoded("authentication/v1.TokenReviewStatus", &status)?);
+            object.insert("status", decoded("authentication/v1.TokenReviewStatus", &status.into())?);
         }
         Ok(Some(object))
     }

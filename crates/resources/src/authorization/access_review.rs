@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use pintle_auth::{Attributes, Authorizer, Decision, User};
 use pintle_meta::{Status, Value};
 use pintle_registry::{Admission, Context, Result, Subresource, WriteOptions};
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::json;
 
 use super::selectors::{FieldSelector, LabelSelector};
@@ -39,8 +39,18 @@ struct Spec {
     non_resource_attributes: Option<NonResource>,
     user: String,
     groups: Vec<String>,
-    extra: BTreeMap<String, Vec<String>>,
+    #[serde(deserialize_with = "without_nulls")]
+    extra: Extra,
     uid: String,
+}
+
+type Extra = BTreeMap<String, Vec<String>>;
+
+/// Reads a map of lists, of which a null is an empty one.
+fn without_nulls<'de, D: Deserializer<'de>>(from: D) -> std::result::Result<Extra, D::Error> {
+    let read: Option<BTreeMap<String, Option<Vec<String>>>> = Deserialize::deserialize(from)?;
+    let entries = read.unwrap_or_default().into_iter();
+    Ok(entries.map(|(key, values)| (key, values.unwrap_or_default())).collect())
 }
 
 #[derive(Default, Deserialize)]

@@ -1,7 +1,7 @@
 //! Semantic equality: two values of a type are the same if they differ only in the spelling of quantities.
 //!
 //! The reference compares specs so where it counts generations and where it refuses changes: `1Gi` and `1073741824` are no change.
-//! Empty and absent lists are the same already, since objects are in normal form.
+//! Empty and absent lists and maps are the same too. Where Go omits empty ones the normal form has neither; elsewhere it has either.
 
 use pintle_meta::quantity::Quantity;
 use pintle_meta::{Node, Value};
@@ -10,6 +10,10 @@ use pintle_schema::{Opaque, Shape, Type};
 /// Whether two values of a type are semantically equal. The type graph says where quantities are; it is consulted only where the
 /// values differ.
 pub(crate) fn is_same(of: Shape, new: Option<&Value>, old: Option<&Value>) -> bool {
+    let (new, old) = match of.underlying() {
+        Shape::List(_) | Shape::Map(..) => (new.filter(has_items), old.filter(has_items)),
+        _ => (new, old),
+    };
     let (Some(new), Some(old)) = (new, old) else { return new.is_none() && old.is_none() };
     if new.is_same(old) || new == old {
         return true;
@@ -38,6 +42,14 @@ pub(crate) fn is_same(of: Shape, new: Option<&Value>, old: Option<&Value>) -> bo
                     .all(|field| is_same(field.shape, new.get(field.name), old.get(field.name)))
         }
         _ => false,
+    }
+}
+
+fn has_items(value: &&Value) -> bool {
+    match value.node() {
+        Node::List(items) => !items.is_empty(),
+        Node::Object(entries) => !entries.is_empty(),
+        node => node != Node::Null,
     }
 }
 
@@ -83,6 +95,14 @@ mod tests {
         let hard = |amount: &str| format!(r#"{{"hard":{{"pods":"{amount}"}}}}"#);
         check("core/v1.ResourceQuotaSpec", &hard("1"), &hard("1000m"), true);
         check("core/v1.ResourceQuotaSpec", &hard("1"), "{}", false);
+    }
+
+    #[test]
+    fn empty_lists_are_absent_ones_and_empty_structs_are_not() {
+        let driver = |keys: &str| r#"{"name":"d","nodeID":"n"KEYS}"#.replace("KEYS", keys);
+        check("storage/v1.CSINodeDriver", &driver(r#","topologyKeys":[]"#), &driver(""), true);
+        check("storage/v1.CSINodeDriver", &driver(r#","topologyKeys":["a"]"#), &driver(""), false);
+        check("storage/v1.CSINodeDriver", &driver(r#","allocatable":{}"#), &driver(""), false);
     }
 
     #[test]

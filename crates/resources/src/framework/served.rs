@@ -145,9 +145,9 @@ impl Served for Version {
         Ok(Received { object: typed.decoded.value, strict: typed.decoded.strict })
     }
 
-    fn to_stored(&self, mut object: Value) -> Result<Value> {
+    fn to_stored(&self, mut object: Value) -> std::result::Result<Value, String> {
         match &self.builtin {
-            Some(builtin) => builtin.from_version(self.of, object).map_err(internal),
+            Some(builtin) => builtin.from_version(self.of, object),
             None => {
                 defaults::apply(self.of, &mut object, &self.defaults);
                 Ok(object)

@@ -18,6 +18,7 @@ pub(super) const NETWORK_POLICIES: Rules = Rules {
         validate(&spec, &Options::of_update(&spec));
     },
     warnings: |_, policy, _| warnings(policy),
+    generation_counts_empties: true,
     ..NAMESPACED.counting_spec()
 };
 
@@ -164,6 +165,9 @@ fn warnings(policy: &Value) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use pintle_codec::negotiate::Encoding;
+    use pintle_registry::{Context, Sent};
+
     use crate::framework::strategy::testing::{of, warnings};
     use crate::framework::validation::testing::Base;
 
@@ -319,6 +323,22 @@ mod tests {
                 ],
             ),
         ]);
+    }
+
+    #[test]
+    fn an_empty_list_that_is_sent_counts_a_generation() {
+        let policies = of(GROUP, "networkpolicies");
+        let object = |extra: &str| {
+            r#"{"metadata":{"name":"p","namespace":"n","generation":1},"spec":{"podSelector":{}EXTRA}}"#
+                .replace("EXTRA", extra)
+        };
+        for (extra, generation) in [("", 1), (r#","ingress":[]"#, 2), (r#","ingress":null"#, 1)] {
+            let body = Sent::Body { encoding: Encoding::Json, bytes: object(extra).into() };
+            let context = Context { sent: Some(body), ..Context::default() };
+            let mut new = policies.tree(&object(extra));
+            policies.strategy.prepare_for_update(&context, &mut new, &policies.tree(&object("")));
+            assert_eq!(new.generation(), generation, "{extra}");
+        }
     }
 
     #[test]

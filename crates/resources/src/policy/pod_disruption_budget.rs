@@ -5,12 +5,13 @@ use pintle_meta::validation::object_meta;
 
 use crate::apps::int_or_percent;
 use crate::apps::workload::non_negative;
-use crate::framework::strategy::{MetadataRecheck, Rules};
+use crate::framework::strategy::{MetadataCheck, MetadataRecheck, Rules};
 use crate::framework::validation::Cursor;
 
-/// Only the spec has rules; names are any names.
+/// Only the spec has rules, and their errors hide those of the metadata; names are any names.
 pub(super) const BUDGETS: Rules = Rules {
     name: object_meta::path_segment_name,
+    metadata_check: MetadataCheck::IfOtherwiseValid,
     recheck: MetadataRecheck::None,
     standard_finalizers: false,
     validate: |_, budget| spec(&budget.field("spec")),

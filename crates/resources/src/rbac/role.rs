@@ -9,7 +9,10 @@ use crate::framework::validation::{Cursor, Errors};
 
 pub(super) const ROLE: Rules = Rules {
     validate: |_, role| rules(role, true),
-    validate_update: |_, role| rules(role, true),
+    validate_update: |_, role| {
+        rules(role, true);
+        NAMESPACED.check_metadata_update(role);
+    },
     ..NAMESPACED
 };
 
@@ -19,6 +22,7 @@ pub(super) const CLUSTER_ROLE: Rules = Rules {
         // Values that no label can have may stay where selectors already have them.
         let allow_invalid_values = has_invalid_selector(role);
         cluster_role(role, ValidationOptions { allow_invalid_values, ..ValidationOptions::default() });
+        CLUSTER.check_metadata_update(role);
     },
     ..CLUSTER
 };

@@ -12,6 +12,7 @@ pub(super) const ROLE_BINDING: Rules = Rules {
     validate: |_, binding| role_binding(binding),
     validate_update: |_, binding| {
         role_binding(binding);
+        NAMESPACED.check_metadata_update(binding);
         same_role(binding);
     },
     ..NAMESPACED
@@ -21,6 +22,7 @@ pub(super) const CLUSTER_ROLE_BINDING: Rules = Rules {
     validate: |_, binding| cluster_role_binding(binding),
     validate_update: |_, binding| {
         cluster_role_binding(binding);
+        CLUSTER.check_metadata_update(binding);
         same_role(binding);
     },
     ..CLUSTER

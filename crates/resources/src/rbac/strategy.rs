@@ -19,7 +19,8 @@ const TABLE: &[Entry] = &[
 pub(super) const NAMESPACED: Rules = Rules {
     // A prefix is no exception.
     name: |name, _| object_meta::path_segment_name(name, false),
-    recheck: MetadataRecheck::Both,
+    // The rules check changes of metadata after their own.
+    recheck: MetadataRecheck::Full,
     create_on_update: true,
     unconditional_update: true,
     ..Rules::NAMESPACED
@@ -132,6 +133,39 @@ mod tests {
                 "subjects[0].namespace: Required value",
             ]
         );
+    }
+
+    #[test]
+    fn changes_of_metadata_come_after_the_rules() {
+        let binding = |labels: &str, role: &str| {
+            format!(
+                r#"{{"metadata":{{"name":"b","resourceVersion":"1","labels":{labels}}},
+                    "roleRef":{{"apiGroup":"{GROUP}","kind":"{role}","name":"r"}}}}"#
+            )
+        };
+        let role = |labels: &str, verbs: &str| {
+            format!(
+                r#"{{"metadata":{{"name":"r","resourceVersion":"1","labels":{labels}}},
+                    "rules":[{{"verbs":[{verbs}],"apiGroups":[""],"resources":["pods"]}}]}}"#
+            )
+        };
+        let check = |resource: &str, new: &str, old: &str, rules: &[&str]| {
+            let errors = invalid_update(&of(GROUP, resource), new, old);
+            let fields: Vec<&str> = errors.iter().filter_map(|error| error.split(": ").next()).collect();
+            let mut expect = vec!["metadata.labels"];
+            expect.extend(&rules[..1]);
+            expect.push("metadata.labels");
+            expect.extend(&rules[1..]);
+            assert_eq!(fields, expect, "{resource}");
+        };
+        let (bad, good) = (r#"{"a":"/"}"#, "{}");
+        check(
+            "clusterrolebindings",
+            &binding(bad, "Role"),
+            &binding(good, "ClusterRole"),
+            &["roleRef.kind", "roleRef"],
+        );
+        check("clusterroles", &role(bad, ""), &role(good, r#""get""#), &["rules[0].verbs"]);
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use pintle_meta::validation::{dns1035_label, dns1123_subdomain};
 use pintle_registry::Strategy;
 
+use crate::framework::strategy::rules::metadata_update;
 use crate::framework::strategy::{Entry, MetadataRecheck, Rules, Settings, find};
 use crate::framework::validation::Cursor;
 
@@ -25,10 +26,11 @@ const TABLE: &[Entry] = &[
 ];
 
 const MIGRATIONS: Rules = Rules {
-    recheck: MetadataRecheck::Both,
+    recheck: MetadataRecheck::Full,
     validate: |_, migration| resource(&migration.at(&["spec", "resource"])),
     validate_update: |_, migration| {
         resource(&migration.at(&["spec", "resource"]));
+        metadata_update(migration);
         migration.field("spec").immutable("storagemigration.StorageVersionMigrationSpec");
     },
     ..Rules::CLUSTER.with_status()
@@ -118,6 +120,16 @@ mod tests {
     }
 
     #[test]
+    fn changes_of_metadata_come_after_the_resource() {
+        let base = Base::new(GROUP, "storageversionmigrations", OBJECT);
+        let finalizer = ("/metadata/finalizers", r#"["x"]"#);
+        let errors = base.update_errors(&[], &[finalizer, ("/spec/resource/resource", r#""""#)]);
+        let fields: Vec<&str> = errors.iter().filter_map(|error| error.split(": ").next()).collect();
+        let finalizer = "metadata.finalizers[0]";
+        assert_eq!(fields, [finalizer, "spec.resource.resource", finalizer, "spec"]);
+    }
+
+    #[test]
     fn a_migration_ends_once() {
         let base = Base::new(GROUP, "storageversionmigrations/status", OBJECT);
         let condition = |of: &str, status: &str| {
@@ -153,7 +165,7 @@ mod tests {
                 &[("/status/conditions", &format!("[{}]", condition(of, "True")))],
                 &[(
                     &[("/status/conditions", "[]")],
-                    &[&format!("status.conditions: Invalid value: null: {name} condition cannot be set to false once it is true")],
+                    &[&format!("status.conditions: Invalid value: []: {name} condition cannot be set to false once it is true")],
                 )],
             );
         }

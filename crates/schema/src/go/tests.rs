@@ -123,6 +123,18 @@ fn versioned_types_are_printed_unchanged() {
 }
 
 #[test]
+fn empty_lists_and_maps_are_printed_unless_json_omits_them() {
+    let empty = Value::hollow;
+    let labels = object([("a", "b".into())]);
+    let template = object([("metadata", object([("labels", labels), ("annotations", empty())]))]);
+    assert!(json("core.PodTemplateSpec", &template).starts_with(r#"{"labels":{"a":"b"},"Spec":{"#));
+    let source = object([("clusterTrustBundle", empty()), ("secret", object([("items", empty())]))]);
+    let printed = json("core.VolumeProjection", &source);
+    assert!(printed.contains(r#""Secret":{"Name":"","Items":[],"Optional":null}"#), "{printed}");
+    assert!(printed.contains(r#""ClusterTrustBundle":null"#), "{printed}");
+}
+
+#[test]
 fn an_invalid_value_is_printed_by_its_type() {
     assert_eq!(printed("string", &"é<\u{7f}".into()).to_string(), r#""é<\x7f""#);
     assert_eq!(printed("core.Protocol", &"<".into()).to_string(), r#""\u003c""#);

@@ -24,6 +24,7 @@ pub(super) enum Go {
 /// Builds the value of a shape. `outer` is the object that contains the value.
 pub(super) fn build(shape: &Shape, value: Option<&Value>, outer: Option<&Value>) -> Go {
     let value = value.filter(|value| !value.is_null());
+    let value = value.filter(|value| value.node() != Node::Hollow || is_hollow_shape(shape));
     match shape {
         Shape::Pointer(of) => match value {
             Some(value) => build(of, Some(value), outer),
@@ -56,6 +57,19 @@ pub(super) fn build(shape: &Shape, value: Option<&Value>, outer: Option<&Value>)
             }
             None => Go::Null,
         },
+    }
+}
+
+/// Whether a value of the shape may be hollow. A struct is not: where one is absent although the client sent an empty one, it was
+/// dropped since, as the field of a feature that is off.
+fn is_hollow_shape(shape: &Shape) -> bool {
+    match shape {
+        Shape::Pointer(of) => is_hollow_shape(of),
+        Shape::Internal(name) => {
+            matches!(facts::find(name), Some(Internal::Alias(of)) if is_hollow_shape(of))
+        }
+        Shape::Versioned(named) => named.structure().is_none(),
+        Shape::List(_) | Shape::Map(..) | Shape::Bytes | Shape::Scalar(_) => true,
     }
 }
 
@@ -109,7 +123,10 @@ fn embed(
         Shape::Versioned(named) => {
             let fields = named.structure().map(|found| found.layout.names).unwrap_or_default();
             let value = value.cloned().unwrap_or_else(|| normal::zero(graph::Shape::Named(named)));
-            let present = fields.iter().filter_map(|name| Some((*name, Go::Tree(value.get(name)?.clone()))));
+            let present = fields.iter().filter_map(|name| Some((*name, value.get(name)?)));
+            // With `omitempty`.
+            let present = present.filter(|(_, value)| value.node() != Node::Hollow);
+            let present = present.map(|(name, value)| (name, Go::Tree(value.clone())));
             out.extend(present.filter(|_| field.source != Source::Nowhere));
         }
         _ => {}

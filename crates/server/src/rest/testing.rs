@@ -222,7 +222,7 @@ impl Served for BoatVersion {
         Ok(Received { object: untyped.decoded.value, strict: Vec::new() })
     }
 
-    fn to_stored(&self, object: Value) -> Result<Value> {
+    fn to_stored(&self, object: Value) -> std::result::Result<Value, String> {
         Ok(object)
     }
 

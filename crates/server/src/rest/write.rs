@@ -48,10 +48,7 @@ impl WriteRequest {
         options: WriteOptions,
     ) -> Result<WriteRequest> {
         let served = &*endpoint.served;
-        let read = || {
-            let (object, warned) = read(served, encoding, &bytes, options.field_validation);
-            (object.and_then(|object| served.to_stored(object)), warned)
-        };
+        let read = || read(served, encoding, &bytes, options.field_validation);
         let (object, warned) = pintle_work::run(read).await;
         call.warnings.extend(warned);
         let object = object?;
@@ -59,7 +56,7 @@ impl WriteRequest {
     }
 }
 
-/// Decodes an object of the served version, and returns the warnings that the client gets in any case. Unknown fields are
+/// Decodes an object and returns it in the stored version, and the warnings that the client gets in any case. Unknown fields are
 /// refused, reported as warnings, or ignored.
 fn read(
     served: &dyn Served,
@@ -72,18 +69,26 @@ fn read(
         Ok(received) => received,
         Err(status) => return (Err(status), warned),
     };
+    let unreadable = |error| {
+        let unreadable = Unreadable { kind: Some(received.kind.clone()), error };
+        Box::new(unreadable.status(&served.kind().kind, body))
+    };
+    // A decoder ends with the conversion, so that its error hides unknown fields.
+    let stored = match received.object.map(|object| served.to_stored(object)) {
+        Ok(Ok(stored)) => Ok(stored),
+        Ok(Err(error)) => return (Err(unreadable(pintle_codec::Error::new(error))), warned),
+        Err(status) => Err(status),
+    };
     if !received.strict.is_empty() {
         match validation {
             FieldValidation::Ignore => {}
             FieldValidation::Warn => warned = warnings(&received.strict),
             FieldValidation::Strict => {
-                let error = strict_error(&received.strict);
-                let unreadable = Unreadable { kind: Some(received.kind), error };
-                return (Err(Box::new(unreadable.status(&served.kind().kind, body))), warned);
+                return (Err(unreadable(strict_error(&received.strict))), warned);
             }
         }
     }
-    (received.object, warned)
+    (stored, warned)
 }
 
 /// Changes an object through the write pipeline, and answers with it.

@@ -9,7 +9,7 @@ use std::time::Duration;
 use http::Method;
 use serde_json::{Value, json};
 
-use super::{config_map, delete, is_gone, make_namespace, post, with_controllers};
+use super::{config_map, delete, is_gone, make_namespace, merge, post, with_controllers};
 use crate::support::shared::ready;
 use crate::support::{Client, Server, eventually};
 
@@ -32,6 +32,20 @@ const GOOD: [(&str, &str, &str); 5] = [
     ("NamespaceContentRemaining", "ContentRemoved", "All content successfully removed"),
     ("NamespaceFinalizersRemaining", "ContentHasNoFinalizers", "All content-preserving finalizers finished"),
 ];
+
+/// Returns whether a namespace has these conditions.
+fn is_good(namespace: &Value) -> bool {
+    let conditions = namespace["status"]["conditions"].as_array().map_or(&[][..], Vec::as_slice);
+    let has = |(kind, reason, message): &(&str, &str, &str)| {
+        conditions.iter().any(|found| {
+            found["type"] == *kind
+                && found["status"] == "False"
+                && found["reason"] == *reason
+                && found["message"] == *message
+        })
+    };
+    GOOD.iter().all(has)
+}
 
 /// A controller manager of another process.
 struct StandIn {
@@ -169,4 +183,31 @@ async fn two_controllers_of_the_same_objects_do_not_fight() {
     let created = NAMESPACES * (OWNED + 2);
     let revisions: usize = before.parse().expect("a number");
     assert!(revisions < created + 2 * NAMESPACES * (OWNED + 6) + 400, "{revisions} revisions");
+}
+
+/// While a pod is left, kube-controller-manager reports no content that remains.
+#[tokio::test]
+async fn conditions_do_not_change_in_turn_while_a_pod_is_left() {
+    let server = with_controllers("namespace").start().await;
+    ready(&server).await;
+    make_namespace(&server, "a").await;
+    let pods = "/api/v1/namespaces/a/pods";
+    let containers = json!([{"name": "c", "image": "i"}]);
+    let metadata = json!({"name": "p", "finalizers": ["example.com/hold"]});
+    post(&server, pods, &json!({"metadata": metadata, "spec": {"containers": containers}})).await;
+    post(&server, "/api/v1/namespaces/a/configmaps", &config_map("m")).await;
+    delete(&server, "/api/v1/namespaces/a").await;
+    let namespace = async || server.admin().get("/api/v1/namespaces/a").await.gives(200);
+    eventually("conditions", async || is_good(&namespace().await)).await;
+    let before = namespace().await["metadata"]["resourceVersion"].clone();
+    // Longer than the first delays between two looks.
+    for _ in 0..30 {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        let now = namespace().await;
+        assert!(is_good(&now), "the other controller would write: {now}");
+        assert_eq!(now["metadata"]["resourceVersion"], before, "nothing is written again and again");
+    }
+    server.admin().get("/api/v1/namespaces/a/configmaps/m").await.code_is(200);
+    merge(&server, &format!("{pods}/p"), &json!({"metadata": {"finalizers": null}})).await;
+    eventually("the namespace is gone", async || is_gone(&server, "/api/v1/namespaces/a").await).await;
 }

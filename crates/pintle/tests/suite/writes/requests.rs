@@ -17,6 +17,11 @@ on_both_stores! {
     an_apply_that_creates_may_set_a_deletion_timestamp,
     reviews_say_nothing_that_only_the_system_knows,
     owners_are_told_apart_once_the_object_is_the_right_one,
+    a_body_that_cannot_be_converted_cannot_be_handled,
+    messages_about_events_name_the_group_of_the_request,
+    a_binding_s_labels_are_not_checked,
+    a_review_of_an_unknown_token_keeps_the_status_that_was_sent,
+    the_extra_of_a_subject_may_be_null,
 }
 
 const APPLY: &str = "application/apply-patch+yaml";
@@ -199,4 +204,70 @@ async fn owners_are_told_apart_once_the_object_is_the_right_one(shared: &Shared)
     // Of something else, nothing is told but that.
     let refused = maps.put("b", &object).await;
     assert_eq!((refused.code, refused.header("warning")), (400, ""));
+}
+
+/// A conversion ends the decoding of a body, so that unknown fields are not spoken of.
+async fn a_body_that_cannot_be_converted_cannot_be_handled(shared: &Shared) {
+    let maps = Maps::new(shared, "not-converted").await;
+    let path = maps.path.replace("/api/v1/", "/apis/apps/v1/").replace("configmaps", "daemonsets");
+    let annotations = json!({"deprecated.daemonset.template.generation": "a b"});
+    let set = json!({"apiVersion": "apps/v1", "kind": "DaemonSet", "bogus": 1,
+        "metadata": {"name": "d", "annotations": annotations}, "spec": {}});
+    for query in ["", "?fieldValidation=Strict"] {
+        send(&maps, Method::POST, &format!("{path}{query}"), JSON, &set).await.is_status(
+            400,
+            "BadRequest",
+            "DaemonSet in version \"v1\" cannot be handled as a DaemonSet: strconv.ParseInt: parsing \"a b\": invalid syntax",
+        );
+    }
+}
+
+async fn messages_about_events_name_the_group_of_the_request(shared: &Shared) {
+    let maps = Maps::new(shared, "events-of-groups").await;
+    let core = maps.path.replace("configmaps", "events/x");
+    let other = core.replace("/api/v1/", "/apis/events.k8s.io/v1/");
+    for (path, name) in [(core, "events"), (other, "events.events.k8s.io")] {
+        let gone = send(&maps, Method::GET, &path, JSON, &Value::Null).await;
+        gone.is_status(404, "NotFound", &format!("{name} \"x\" not found"));
+    }
+}
+
+async fn a_binding_s_labels_are_not_checked(shared: &Shared) {
+    let maps = Maps::new(shared, "bound-as-is").await;
+    let path = maps.path.replace("configmaps", "pods");
+    let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": {
+        "automountServiceAccountToken": false, "containers": [{"name": "c", "image": "i"}]}});
+    done(&send(&maps, Method::POST, &path, JSON, &pod).await);
+    let binding = json!({"apiVersion": "v1", "kind": "Binding", "metadata": {"name": "p", "labels": {"l": "a b"}},
+        "target": {"kind": "Node", "name": "n"}});
+    done(&send(&maps, Method::POST, &format!("{path}/p/binding"), JSON, &binding).await);
+    let bound = done(&send(&maps, Method::GET, &format!("{path}/p"), JSON, &Value::Null).await);
+    assert_eq!((&bound["spec"]["nodeName"], &bound["metadata"]["labels"]["l"]), (&json!("n"), &json!("a b")));
+}
+
+async fn a_review_of_an_unknown_token_keeps_the_status_that_was_sent(shared: &Shared) {
+    let maps = Maps::new(shared, "unknown-token").await;
+    let review = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {"token": "x"},
+        "status": {"authenticated": true, "error": "e", "audiences": ["a"], "user": {"username": "u"}}});
+    let path = "/apis/authentication.k8s.io/v1/tokenreviews";
+    let answered = done(&send(&maps, Method::POST, path, JSON, &review).await);
+    let status = &answered["status"];
+    assert_eq!(
+        (&status["authenticated"], &status["user"]["username"]),
+        (&Value::Null, &json!("u")),
+        "{status}"
+    );
+    assert!(status["error"].as_str().is_some_and(|error| error.contains("invalid bearer token")), "{status}");
+}
+
+async fn the_extra_of_a_subject_may_be_null(shared: &Shared) {
+    let maps = Maps::new(shared, "null-extra").await;
+    let review = json!({"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": {
+        "user": "u", "extra": {"k": null}, "resourceAttributes": {"verb": "get", "resource": "pods"}}});
+    let path = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
+    let answered = done(&send(&maps, Method::POST, path, JSON, &review).await);
+    assert_eq!(
+        (&answered["spec"]["extra"]["k"], &answered["status"]["allowed"]),
+        (&Value::Null, &json!(false))
+    );
 }

@@ -1,5 +1,7 @@
 //! Cases of daemon sets.
 
+use pintle_registry::Context;
+
 use crate::framework::strategy::testing::{of, warnings};
 use crate::framework::validation::testing::Base;
 
@@ -49,6 +51,18 @@ fn specs() {
         ),
     ]);
     base.accepts(&[&[("/spec/updateStrategy/type", r#""OnDelete""#)]]);
+}
+
+#[test]
+fn a_status_does_not_change_the_count_of_templates() {
+    let sets = of("apps", "daemonsets/status");
+    let set = |annotations: &str| sets.tree(&object(&format!(r#","annotations":{annotations}"#), ""));
+    let old = set(r#"{"deprecated.daemonset.template.generation":"3"}"#);
+    for annotations in [r#"{"a":"b"}"#, r#"{"deprecated.daemonset.template.generation":"7"}"#] {
+        let mut new = set(annotations);
+        sets.strategy.prepare_for_update(&Context::default(), &mut new, &old);
+        assert_eq!(new.annotation(GENERATION), Some("3"), "{annotations}");
+    }
 }
 
 #[test]

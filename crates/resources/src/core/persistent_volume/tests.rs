@@ -249,6 +249,15 @@ fn node_affinity_changes_only_to_final_labels() {
             (&[(AFFINITY, &affinity("a"))], &[&other]),
         ],
     );
+    // The reference finds no final label of others, and takes that for an empty one.
+    let nameless = base().update_errors(&[(AFFINITY, &last)], &[(AFFINITY, &affinity(""))]);
+    assert!(nameless.iter().all(|error| !error.starts_with("nodeAffinity: ")), "{nameless:?}");
+    let emptied = base().update_errors(
+        &[(AFFINITY, &last)],
+        &[("/spec/nodeAffinity/required/nodeSelectorTerms", "[{\"matchFields\":[]}]")],
+    );
+    let printed = r#"nodeAffinity: Invalid value: {"Required":{"NodeSelectorTerms":[{"MatchExpressions":null,"MatchFields":[]}]}}: "#;
+    assert!(emptied.iter().any(|error| error.starts_with(printed)), "{emptied:?}");
     let on = [(Feature::MutablePVNodeAffinity, true)];
     Base::with_features("", "persistentvolumes", BASE, &on)
         .accepts_update_of(&[(AFFINITY, &beta)], &[&[(AFFINITY, "")]]);

@@ -51,13 +51,15 @@ pub(super) fn update(features: &Features, volume: &Cursor<'_, '_>) {
     spec(volume, &options);
     immutable_source(volume);
     volume.at_as(&["spec", "volumeMode"], "volumeMode").immutable("*core.PersistentVolumeMode");
-    let nodes = volume.at_as(&["spec", "nodeAffinity"], "nodeAffinity");
+    // The error does not name the spec.
+    let (nodes, sent) =
+        (volume.at_as(&["spec", "nodeAffinity"], "nodeAffinity"), volume.at(&["spec", "nodeAffinity"]));
     if !features.enabled(Feature::MutablePVNodeAffinity)
         && nodes.before().is_set()
         && !is_same_affinity(nodes.value(), nodes.before().value())
     {
         nodes.invalid(
-            nodes.printed_as("*core.VolumeNodeAffinity"),
+            sent.printed_as("*core.VolumeNodeAffinity"),
             "field is immutable, except for updating from beta label to GA",
         );
     }
@@ -314,7 +316,9 @@ fn is_same_requirement(new: &Value, old: &Value) -> bool {
         ("beta.kubernetes.io/instance-type", "node.kubernetes.io/instance-type"),
     ];
     let (key, before) = (new.text_at(&["key"]), old.text_at(&["key"]));
-    (key == before || FINAL.contains(&(before, key)))
+    // The reference looks the stored key up in a map, which has no text for any other key.
+    let replaced = FINAL.iter().find(|(beta, _)| *beta == before).map_or("", |(_, name)| name);
+    (key == before || key == replaced)
         && new.text_at(&["operator"]) == old.text_at(&["operator"])
         && new.items_at(&["values"]) == old.items_at(&["values"])
 }

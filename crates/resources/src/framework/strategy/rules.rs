@@ -14,7 +14,7 @@ use pintle_schema::Type;
 use super::Settings;
 use super::tree::{self, Path};
 use crate::framework::semantic;
-use crate::framework::validation::{Cursor, Errors};
+use crate::framework::validation::{Cursor, Empties, Errors};
 
 /// The rules of a resource or subresource of a group.
 pub(crate) struct Entry {
@@ -74,6 +74,9 @@ pub(crate) struct Rules {
     pub(crate) kept_on_update: &'static [Path],
     /// A change there increments `metadata.generation`, which starts at 1. Without paths it is not set.
     pub(crate) generation_fields: &'static [Path],
+    /// Whether empty lists and maps that were sent are a change: the reference compares some kinds so that nil is not empty, and
+    /// reads nil from the store.
+    pub(crate) generation_counts_empties: bool,
     /// Fields that managed fields leave out for this endpoint; by itself it changes nothing.
     pub(crate) reset_fields: ResetFields,
     pub(crate) create_on_update: bool,
@@ -117,6 +120,7 @@ impl Rules {
         cleared_on_create: &[],
         kept_on_update: &[],
         generation_fields: &[],
+        generation_counts_empties: false,
         reset_fields: ResetFields::These(&[]),
         create_on_update: false,
         unconditional_update: false,
@@ -330,7 +334,14 @@ impl Strategy for Tabled {
             tree::keep(new, old, path);
         }
         (self.rules.on_update)(&self.settings, context, new, old);
-        let is_same = |path: &Path| semantic::is_same_at(self.of, new, old, path);
+        let has_empties = |path: &Path| {
+            let value = new.at(path).unwrap_or(&Value::NULL);
+            self.rules.generation_counts_empties
+                && Empties::new(context.sent.clone())
+                    .restored(&field_path::Path::NOWHERE.descendant(path), value)
+                    .is_some()
+        };
+        let is_same = |path: &Path| semantic::is_same_at(self.of, new, old, path) && !has_empties(path);
         if !self.rules.generation_fields.iter().all(is_same) {
             tree::set(new, &["metadata", "generation"], old.generation() + 1);
         }

@@ -138,7 +138,7 @@ impl Cursor<'_, '_> {
         self.field("labels").labels();
         for (name, shown) in FORBIDDEN {
             let field = self.at_as(std::slice::from_ref(name), shown);
-            if field.is_set() {
+            if field.is_given() {
                 field.forbidden("cannot be set");
             }
         }

@@ -144,6 +144,15 @@ impl<'v> Cursor<'_, 'v> {
         self.new.is_some()
     }
 
+    /// Whether this field of a struct is set or was sent as an empty list or map, which the normal form does not tell from an
+    /// absent one. For rules about rare fields, where the reference looks for nil: the body is searched, and decoded again if it
+    /// has the name.
+    pub(crate) fn is_given(&self) -> bool {
+        let may_have =
+            |empties: &Empties| self.path.segments().last().is_some_and(|name| empties.may_have(name));
+        self.is_set() || (self.empties.is_some_and(may_have) && self.restored(self.value()).is_some())
+    }
+
     pub(crate) fn is_update(&self) -> bool {
         self.is_update
     }

@@ -44,6 +44,17 @@ impl Empties {
         Empties { sent, decoded: OnceCell::new(), left: Cell::new(MOST_WORK) }
     }
 
+    /// Whether the body may have a field of this name. Cheap, and often enough to know that it was not sent.
+    pub(crate) fn may_have(&self, name: &str) -> bool {
+        match &self.sent {
+            None => false,
+            Some(Sent::Body { bytes, .. }) => {
+                std::str::from_utf8(bytes).map_or(true, |text| text.contains(name))
+            }
+            Some(Sent::Patched(_)) => true,
+        }
+    }
+
     /// Returns the value at a path with the empty lists and maps that were sent there or below; `None` if there are none.
     pub(crate) fn restored(&self, at: &Path<'_>, value: &Value) -> Option<Value> {
         let mut sent = self.decoded.get_or_init(|| self.sent.as_ref().map(decoded).unwrap_or_default());

@@ -47,6 +47,7 @@ mod seen;
 pub(crate) mod testing;
 
 pub(crate) use self::cursor::Cursor;
+pub(crate) use self::empties::Empties;
 pub(crate) use self::errors::Errors;
 pub(crate) use self::seen::Seen;
 

@@ -34,6 +34,17 @@ fn specs() {
 }
 
 #[test]
+fn errors_of_the_spec_hide_those_of_the_metadata() {
+    let base = Base::new("policy", "poddisruptionbudgets", BUDGET);
+    let annotations = ("/metadata/annotations", r#"{"bad key":"v"}"#);
+    assert_eq!(base.create_errors(&[annotations]).len(), 1);
+    base.refuses(&[(
+        &[annotations, ("/spec/minAvailable", "-1")],
+        &["spec.minAvailable: Invalid value: -1: must be greater than or equal to 0"],
+    )]);
+}
+
+#[test]
 fn updates_keep_values_that_were_valid_once() {
     let base = Base::new("policy", "poddisruptionbudgets", BUDGET);
     let selector = r#"{"matchExpressions":[{"key":"a","operator":"In","values":["-"]}]}"#;

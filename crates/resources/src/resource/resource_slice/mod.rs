@@ -75,7 +75,8 @@ fn validate(spec: &Cursor<'_, '_>) {
         _ => spec.invalid(nodes.printed(), format!("{ONE_OF}, but multiple fields are set")),
     }
     let (devices, counters) = (spec.field("devices"), spec.field("sharedCounters"));
-    if counters.is_set() && devices.is_set() {
+    // An empty list counts; only where one of them has items is it worth to look at what was sent.
+    if (counters.is_set() && devices.is_given()) || (devices.is_set() && counters.is_given()) {
         spec.invalid("", "only one of `sharedCounters` or `devices` is allowed");
     }
     let is_advanced = devices.values().iter().any(device::is_advanced);

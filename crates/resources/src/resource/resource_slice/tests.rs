@@ -79,7 +79,7 @@ fn a_slice_stays_with_its_nodes() {
         ),
         (
             &[("/spec/nodeName", ""), ("/spec/nodeSelector", &two_terms)],
-            &["spec.nodeSelector.nodeSelectorTerms: Invalid value: [{\"MatchExpressions\":null,\"MatchFields\":null},\
+            &["spec.nodeSelector.nodeSelectorTerms: Invalid value: [{\"MatchExpressions\":null,\"MatchFields\":[]},\
                {\"MatchExpressions\":[{\"Key\":\"zone\",\"Operator\":\"In\",\"Values\":[\"a\"]}],\"MatchFields\":null}]: must \
                have exactly one node selector term"],
         ),
@@ -122,6 +122,8 @@ fn a_slice_has_devices_or_counters() {
     let long = "a".repeat(64);
     base.refuses(&[
         (&[(field, &sets(1))], &["spec: Invalid value: \"\": only one of `sharedCounters` or `devices` is allowed"]),
+        // An empty list counts as one.
+        (&[(field, "[]")], &["spec: Invalid value: \"\": only one of `sharedCounters` or `devices` is allowed"]),
         (&[none, (field, &sets(9))], &["spec.sharedCounters: Too many: 9: must have at most 8 items"]),
         (
             &[none, (field, &counters(33))],

@@ -13,6 +13,13 @@ fn base() -> Base {
 }
 
 #[test]
+fn an_empty_list_of_topology_keys_is_none() {
+    let without = ("/spec/drivers/0/topologyKeys", "null");
+    base().accepts_update_of(&[without], &[&[("/spec/drivers/0/topologyKeys", "[]")]]);
+    assert_eq!(base().update_errors(&[without], &[("/spec/drivers/0/topologyKeys", r#"["k"]"#)]).len(), 1);
+}
+
+#[test]
 fn drivers_are_named_once() {
     let long = "a".repeat(257);
     let key = "a".repeat(64);

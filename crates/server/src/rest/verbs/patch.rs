@@ -103,7 +103,7 @@ impl Patch<'_> {
         let patched = self.change.apply(served, before, self.validation)?;
         *warnings = patched.warnings;
         self.document = Some(patched.document);
-        let mut new = served.to_stored(patched.object)?;
+        let mut new = served.to_stored(patched.object).map_err(|error| Box::new(Status::internal(error)))?;
         write.record(Some(old), &mut new)?;
         Ok(new)
     }

@@ -30,6 +30,10 @@ impl Binding {
 struct AsItIs;
 
 impl Strategy for AsItIs {
+    fn validates_metadata_on_update(&self) -> bool {
+        false
+    }
+
     fn allows_unconditional_update(&self) -> bool {
         true
     }

@@ -19,7 +19,7 @@ pub(super) fn pod_resources(spec: &Cursor<'_, '_>, facts: &Facts<'_>, options: &
     if facts.os == "windows" {
         return resources.forbidden("may not be set for a windows pod");
     }
-    if resources.field("claims").is_set() {
+    if resources.field("claims").is_given() {
         resources.field("claims").forbidden("claims may not be set for Resources at pod-level");
     }
     resources::requirements(&resources, check_name, facts, options);

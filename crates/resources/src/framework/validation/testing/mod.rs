@@ -16,9 +16,10 @@
 mod random;
 
 use pintle_codec::json;
+use pintle_codec::negotiate::Encoding;
 use pintle_features::Feature;
 use pintle_meta::Value;
-use pintle_registry::Context;
+use pintle_registry::{Context, Sent};
 use serde_json::Value as Json;
 
 use crate::framework::defaults;
@@ -136,16 +137,17 @@ impl Base {
 
     /// Returns the errors of a create with these changes.
     pub(crate) fn create_errors(&self, changes: &[Change<'_>]) -> Vec<String> {
-        let errors = self.subject.strategy.validate(&Context::default(), &self.stored(changes, false));
+        let context = sent(&self.json(changes, false));
+        let errors = self.subject.strategy.validate(&context, &self.stored(changes, false));
         errors.iter().map(ToString::to_string).collect()
     }
 
     /// Returns the errors of an update of a stored object that has some changes already, valid or not.
     pub(crate) fn update_errors(&self, before: &[Change<'_>], changes: &[Change<'_>]) -> Vec<String> {
-        let context = Context::default();
         let old = self.stored(before, true);
         let all: Vec<Change<'_>> = before.iter().chain(changes).copied().collect();
-        let mut new = self.tree(&self.json(&all, true));
+        let object = self.json(&all, true);
+        let (context, mut new) = (sent(&object), self.tree(&object));
         // As the registry does before it asks a strategy.
         tree::keep(&mut new, &old, &["metadata", "generation"]);
         self.subject.strategy.prepare_for_update(&context, &mut new, &old);
@@ -199,6 +201,12 @@ impl Base {
             assert!(errors.is_empty(), "update of {} with {changes:?}: {errors:#?}", self.name);
         }
     }
+}
+
+/// Returns the context of a request with this body.
+fn sent(object: &Json) -> Context {
+    let body = Sent::Body { encoding: Encoding::Json, bytes: object.to_string().into() };
+    Context { sent: Some(body), ..Context::default() }
 }
 
 /// Sets, appends or removes the value at a JSON pointer.

@@ -103,13 +103,16 @@ pub(super) fn ephemeral_containers(spec: &Cursor<'_, '_>, facts: &Facts<'_>, opt
             "startupProbe",
             "lifecycle",
         ] {
-            // Resources are always there; empty ones count as not set.
-            let is_set = match field {
-                "resources" => !container.field(field).is_empty(),
-                _ => container.field(field).is_set(),
+            let value = container.field(field);
+            let is_given = match field {
+                // Always there; without any of their fields they count as not set.
+                "resources" => {
+                    ["limits", "requests", "claims"].iter().any(|name| value.field(name).is_given())
+                }
+                _ => value.is_given(),
             };
-            if is_set {
-                container.field(field).forbidden(FOR_EPHEMERAL);
+            if is_given {
+                value.forbidden(FOR_EPHEMERAL);
             }
         }
         for mount in container.field("volumeMounts").items() {

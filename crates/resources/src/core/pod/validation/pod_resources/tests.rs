@@ -34,6 +34,10 @@ fn a_pod_has_cpu_memory_and_huge_pages() {
             &["spec.resources.requests: Invalid value: \"2\": must be less than or equal to cpu limit of 1"],
         ),
         (
+            &[(RESOURCES, r#"{"claims": []}"#)],
+            &["spec.resources.claims: Forbidden: claims may not be set for Resources at pod-level"],
+        ),
+        (
             &[(RESOURCES, r#"{"claims": [{"name": "c"}]}"#)],
             &[
                 "spec.resources.claims: Forbidden: claims may not be set for Resources at pod-level",
