@@ -22,6 +22,7 @@ const PARTS: &[&str] = &[
     "list",
     "watch",
     "policies",
+    "connections",
     "crd",
     "load",
 ];
@@ -58,6 +59,8 @@ pub(crate) struct Arguments {
     /// Of the loads.
     pub(crate) many_watchers: usize,
     pub(crate) events: usize,
+    /// Port-forwards that are idle.
+    pub(crate) forwards: usize,
     only: Vec<String>,
     /// For a part that needs a fresh process: this program calls itself.
     pub(crate) reopen: Option<PathBuf>,
@@ -87,6 +90,7 @@ impl Arguments {
             watchers: 500,
             many_watchers: 2000,
             events: 100,
+            forwards: 1000,
             only: Vec::new(),
             reopen: None,
             floor: false,
@@ -126,6 +130,7 @@ impl Arguments {
             "--watchers" => self.watchers = number()?,
             "--many-watchers" => self.many_watchers = number()?,
             "--events" => self.events = number()?,
+            "--forwards" => self.forwards = number()?,
             "--connections" => self.connections = number()?,
             "--dir" => self.directory = value.into(),
             "--server" => self.program = value.into(),
@@ -160,7 +165,8 @@ impl Arguments {
         self.running.last_mut().with_context(|| format!("{flag} belongs after a --kubeconfig"))
     }
 
-    /// Whether a part is measured. Without `--only`, everything but the loads; of servers that were named, what servers do.
+    /// Whether a part is measured. Without `--only`, everything but the loads; of servers that were named, what servers do by themselves: those
+    /// of another machine may not reach this one's kubelet.
     pub(crate) fn measures(&self, part: &str) -> bool {
         if !self.only.is_empty() {
             return self.only.iter().any(|only| only == part);
@@ -169,7 +175,9 @@ impl Arguments {
     }
 
     pub(crate) fn measures_servers(&self) -> bool {
-        self.measures("load") || OF_SERVERS.iter().any(|part| self.measures(part))
+        self.measures("load")
+            || self.measures("connections")
+            || OF_SERVERS.iter().any(|part| self.measures(part))
     }
 }
 
@@ -200,6 +208,8 @@ mod tests {
         assert!(!running.measures("codec") && running.measures("list") && running.measures_servers());
         let one = parse("--kubeconfig a --only list,load").unwrap();
         assert!(one.measures("load") && one.measures("list") && !one.measures("get"));
+        assert!(all.measures("connections") && !running.measures("connections"));
+        assert!(parse("--only connections").unwrap().measures_servers());
         assert!(!parse("--only codec").unwrap().measures_servers());
     }
 

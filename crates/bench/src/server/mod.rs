@@ -5,6 +5,7 @@
 //! of a cluster would remove pods of nodes that are not there.
 
 mod client;
+mod connections;
 pub(crate) mod definitions;
 mod fairness;
 pub(crate) mod floor;
@@ -87,7 +88,7 @@ async fn run(
     if arguments.measures("idle") {
         rows.push(idle(targets).await);
     }
-    if ["create", "memory", "get", "patch", "list", "watch", "policies", "load"]
+    if ["create", "memory", "get", "patch", "list", "watch", "policies", "connections", "load"]
         .iter()
         .any(|part| arguments.measures(part))
     {
@@ -146,6 +147,11 @@ async fn operate(
     if arguments.measures("policies") {
         say("creating under policies");
         rows.extend(policies::measure(targets, arguments).await?);
+        look(&mut floor, arguments).await?;
+    }
+    if arguments.measures("connections") {
+        say("connecting to a kubelet");
+        rows.extend(connections::measure(targets, arguments).await?);
         look(&mut floor, arguments).await?;
     }
     if arguments.measures("load") {
