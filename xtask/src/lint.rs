@@ -34,6 +34,7 @@ const LAYERS: &[(&str, &str)] = &[
     ("outbound", "codec"),
     ("patch", "codec schema"),
     ("auth", "cel codec outbound"),
+    ("audit", "auth codec outbound"),
     ("openapi", "codec discovery schema"),
     ("parity", "outbound published"),
     ("registry", "cache codec patch schema storage"),
@@ -42,7 +43,7 @@ const LAYERS: &[(&str, &str)] = &[
     ("controllers", "auth cache codec quota registry storage"),
     ("documentation", "openapi schema"),
     ("resources", "auth cache cel codec definitions patch registry schema"),
-    ("server", "admission auth cache codec discovery openapi outbound patch registry schema storage"),
+    ("server", "admission audit auth cache codec discovery openapi outbound patch registry schema storage"),
     ("connections", "outbound registry resources server spdy"),
     ("kubelet-testing", "outbound spdy"),
     (
@@ -52,7 +53,7 @@ const LAYERS: &[(&str, &str)] = &[
     ("aggregator", "auth cache codec controllers discovery outbound registry server"),
     (
         "control-plane",
-        "admission aggregator auth cache cel codec connections controllers discovery documentation extensions outbound \
+        "admission aggregator audit auth cache cel codec connections controllers discovery documentation extensions outbound \
          quota registry resources schema server storage",
     ),
 ];
