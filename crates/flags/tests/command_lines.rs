@@ -128,9 +128,7 @@ fn local_up_cluster() {
     assert_eq!(flags.strings("cors-allowed-origins").len(), 2);
     assert_eq!(flags.strings("enable-admission-plugins").len(), 10);
     assert_eq!(flags.deprecations().len(), 2);
-    // Its audit log is not there yet.
-    let missing = flags.missing_controls().expect("controls that are missing");
-    assert!(missing.contains("auditing (--audit-log-path)"), "{missing}");
+    assert_eq!(flags.missing_controls(), None);
 }
 
 #[test]

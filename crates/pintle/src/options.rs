@@ -15,10 +15,12 @@ use pintle_outbound::{KeyPair, Material};
 use pintle_registry::StorePolicy;
 use pintle_resources::service::PortRange;
 
+mod audit;
 mod controllers;
 mod peers;
 mod serving;
 
+pub(crate) use audit::{AuditLogOptions, AuditLogTarget, AuditOptions, AuditWebhookOptions};
 pub(crate) use controllers::{AuthorityFiles, ControllerOptions};
 pub(crate) use peers::{
     AuthenticationSource, AuthorizationWebhookOptions, OidcOptions, PeerOptions, RequestHeaderOptions,
@@ -30,6 +32,7 @@ pub(crate) struct Options {
     pub(crate) store: StoreOptions,
     pub(crate) serving: ServingOptions,
     pub(crate) api: ApiOptions,
+    pub(crate) audit: AuditOptions,
     pub(crate) controllers: ControllerOptions,
     pub(crate) peers: PeerOptions,
     pub(crate) token_auth_file: Option<PathBuf>,
@@ -151,6 +154,7 @@ impl Options {
             store: store(flags)?,
             serving: ServingOptions::from_flags(flags),
             api: api(flags),
+            audit: AuditOptions::from_flags(flags),
             controllers: ControllerOptions::from_flags(flags)?,
             peers: PeerOptions::from_flags(flags),
             token_auth_file: path(flags, "token-auth-file"),
