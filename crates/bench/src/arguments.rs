@@ -53,6 +53,8 @@ pub(crate) struct Arguments {
     /// Of the loads.
     pub(crate) many_watchers: usize,
     pub(crate) events: usize,
+    /// The level of the audit policy of a second server that is started beside the first.
+    pub(crate) audit: Option<String>,
     only: Vec<String>,
     /// For a part that needs a fresh process: this program calls itself.
     pub(crate) reopen: Option<PathBuf>,
@@ -81,6 +83,7 @@ impl Arguments {
             watchers: 500,
             many_watchers: 2000,
             events: 100,
+            audit: None,
             only: Vec::new(),
             reopen: None,
             floor: false,
@@ -120,6 +123,7 @@ impl Arguments {
             "--connections" => self.connections = number()?,
             "--dir" => self.directory = value.into(),
             "--server" => self.program = value.into(),
+            "--audit" => self.audit = Some(value),
             "--reopen" => self.reopen = Some(value.into()),
             "--floor" => self.floor = value == "serve",
             "--kubeconfig" => {

@@ -67,8 +67,13 @@ async fn run(
         let starts = if arguments.measures("start") { STARTS } else { 1 };
         let (own, start_rows) = own_server(arguments, directory, starts)?;
         targets.push(Target::own(own, arguments.program.clone(), arguments.connections).await?);
+        if let Some(level) = &arguments.audit {
+            let own = Own::start_audited(&arguments.program, &directory.join("audited"), level)?;
+            let target = Target::own(own, arguments.program.clone(), arguments.connections).await?;
+            targets.push(Target { name: format!("audit: {level}"), ..target });
+        }
         if arguments.measures("start") {
-            rows.extend(start_rows);
+            rows.extend(start_rows.into_iter().map(|row| row.beside_none(targets.len())));
         }
     }
     for running in &arguments.running {

@@ -30,7 +30,30 @@ impl Drop for Own {
     }
 }
 
+/// Returns the flags of a server that records its requests: one with a policy beside its data.
+fn audit_flags(data: &Path) -> Vec<String> {
+    let policy = data.with_extension("audit.yaml");
+    if !policy.exists() {
+        return Vec::new();
+    }
+    let log = data.with_extension("audit.log");
+    vec![
+        format!("--audit-policy-file={}", policy.display()),
+        format!("--audit-log-path={}", log.display()),
+        "--audit-log-mode=batch".to_owned(),
+        // What does not fit is not measured.
+        "--audit-log-batch-buffer-size=1000000".to_owned(),
+    ]
+}
+
 impl Own {
+    /// Starts a server that records all requests at a level, in batch mode.
+    pub(crate) fn start_audited(program: &Path, data: &Path, level: &str) -> anyhow::Result<Own> {
+        let policy = format!("apiVersion: audit.k8s.io/v1\nkind: Policy\nrules:\n- level: {level}\n");
+        std::fs::write(data.with_extension("audit.yaml"), policy)?;
+        Own::start(program, data)
+    }
+
     pub(crate) fn start(program: &Path, data: &Path) -> anyhow::Result<Own> {
         ensure!(program.exists(), "{} is missing: make bench builds it", program.display());
         let client = Arc::new(client()?);
@@ -42,6 +65,7 @@ impl Own {
             .arg(format!("--secure-port={}", address.port()))
             // Pods are on any server as the bench makes them, apart from what every pod is given.
             .arg("--disable-admission-plugins=ServiceAccount")
+            .args(audit_flags(data))
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()

@@ -98,7 +98,8 @@ impl Target {
         let data = own.data().to_owned();
         own.stop()?;
         let objects = self.objects.take();
-        *self = Target::own(Own::start(&program, &data)?, program, connections).await?;
+        let name = std::mem::take(&mut self.name);
+        *self = Target { name, ..Target::own(Own::start(&program, &data)?, program, connections).await? };
         self.objects = objects;
         Ok(true)
     }
