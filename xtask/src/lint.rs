@@ -35,6 +35,7 @@ const LAYERS: &[(&str, &str)] = &[
     ("encryption", "outbound storage"),
     ("patch", "codec schema"),
     ("auth", "cel codec outbound"),
+    ("audit", "auth codec outbound"),
     ("flow-control", "auth"),
     ("openapi", "codec discovery schema"),
     ("parity", "outbound published"),
@@ -46,7 +47,7 @@ const LAYERS: &[(&str, &str)] = &[
     ("resources", "auth cache cel codec definitions patch registry schema"),
     (
         "server",
-        "admission auth cache codec discovery flow-control openapi outbound patch registry schema storage",
+        "admission audit auth cache codec discovery flow-control openapi outbound patch registry schema storage",
     ),
     ("connections", "outbound registry resources server spdy"),
     ("kubelet-testing", "outbound spdy"),
@@ -57,8 +58,8 @@ const LAYERS: &[(&str, &str)] = &[
     ("aggregator", "auth cache codec controllers discovery outbound registry server"),
     (
         "control-plane",
-        "admission aggregator auth cache cel codec connections controllers discovery documentation encryption extensions \
-         flow-control outbound quota registry resources schema server storage",
+        "admission aggregator audit auth cache cel codec connections controllers discovery documentation encryption \
+         extensions flow-control outbound quota registry resources schema server storage",
     ),
 ];
 

@@ -48,7 +48,7 @@ pub use manifests::{
 };
 pub use metrics::Metrics;
 pub use namespaces::{NamespaceLister, Phase, StoredNamespaces};
-pub use notes::{AnnotationError, AuditLevel, Notes};
+pub use notes::{AnnotationError, AuditLevel, Notes, WebhookTimes};
 pub use objects::{AdmissionStores, Labels, ObjectLister, Resource, StoredObjects};
 pub use observer::{AdmissionType, Observation, Observer};
 pub use plugin::Plugin;

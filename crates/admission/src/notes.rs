@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use pintle_meta::validation::qualified_name;
 use pintle_meta::warnings::Warnings;
@@ -14,6 +15,16 @@ pub struct Notes(Arc<Mutex<Inner>>);
 struct Inner {
     warnings: Warnings,
     annotations: BTreeMap<String, Annotation>,
+    webhooks: WebhookTimes,
+}
+
+/// The time that a request has waited for webhooks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WebhookTimes {
+    /// All calls of mutating webhooks together.
+    pub mutating: Duration,
+    /// The longest call of a validating webhook.
+    pub validating: Duration,
 }
 
 #[derive(Debug)]
@@ -82,6 +93,21 @@ impl Notes {
         Ok(())
     }
 
+    /// Adds the time of one call of a webhook.
+    pub(crate) fn webhook_took(&self, is_mutating: bool, took: Duration) {
+        let times = &mut self.lock().webhooks;
+        if is_mutating {
+            times.mutating += took;
+        } else {
+            times.validating = times.validating.max(took);
+        }
+    }
+
+    /// Returns the time that the request has waited for webhooks.
+    pub fn webhook_times(&self) -> WebhookTimes {
+        self.lock().webhooks
+    }
+
     /// Returns the warnings in the order in which they were added, and forgets them.
     pub fn take_warnings(&self) -> Vec<String> {
         std::mem::take(&mut self.lock().warnings).into_texts()
@@ -98,6 +124,17 @@ impl Notes {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn mutating_webhooks_add_up_and_the_slowest_validating_one_counts() {
+        let notes = Notes::default();
+        for took in [3, 1, 2].map(Duration::from_millis) {
+            notes.webhook_took(true, took);
+            notes.webhook_took(false, took);
+        }
+        let (mutating, validating) = (Duration::from_millis(6), Duration::from_millis(3));
+        assert_eq!(notes.webhook_times(), WebhookTimes { mutating, validating });
+    }
 
     #[test]
     fn a_warning_is_kept_once_and_in_order() {

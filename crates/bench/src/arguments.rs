@@ -61,6 +61,8 @@ pub(crate) struct Arguments {
     pub(crate) events: usize,
     /// Port-forwards that are idle.
     pub(crate) forwards: usize,
+    /// The level of the audit policy of a second server that is started beside the first.
+    pub(crate) audit: Option<String>,
     only: Vec<String>,
     /// For a part that needs a fresh process: this program calls itself.
     pub(crate) reopen: Option<PathBuf>,
@@ -91,6 +93,7 @@ impl Arguments {
             many_watchers: 2000,
             events: 100,
             forwards: 1000,
+            audit: None,
             only: Vec::new(),
             reopen: None,
             floor: false,
@@ -136,6 +139,7 @@ impl Arguments {
             "--server" => self.program = value.into(),
             "--encryption" if ENCRYPTIONS.contains(&&*value) => self.encryption = Some(value),
             "--encryption" => bail!("--encryption takes {}, not {value:?}", ENCRYPTIONS.join(", ")),
+            "--audit" => self.audit = Some(value),
             "--reopen" => self.reopen = Some(value.into()),
             "--floor" => self.floor = value == "serve",
             "--kubeconfig" => {

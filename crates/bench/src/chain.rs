@@ -2,17 +2,21 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Context;
 use futures_util::FutureExt;
 use http::{Method, StatusCode};
 use http_body_util::{BodyExt, Empty};
+use pintle_audit::backend::{self, BatchConfig, Delivery, Format, LogBackend, Mode, Output, Surroundings};
+use pintle_audit::policy::Policy as AuditPolicy;
+use pintle_audit::{Auditor, AuditorConfig};
 use pintle_auth::authenticator::{BearerToken, ForThisServer, OrAnonymous, TokenFile, TokenUnion, Union};
 use pintle_auth::authorizer::rbac::{Policy, Rbac, Source};
 use pintle_auth::authorizer::{self, PrivilegedGroup};
 use pintle_codec::json;
 use pintle_metrics::Registry;
-use pintle_runtime::Clock;
+use pintle_runtime::{Clock, Tasks};
 use pintle_server::chain::{self, ChainConfig};
 use pintle_server::filter::Handler;
 use pintle_server::filters::FlowControlConfig;
@@ -78,6 +82,14 @@ pub(crate) fn measure(runtime: &tokio::runtime::Runtime) -> anyhow::Result<()> {
     let bare = micros(&mut || {
         let _ = request("alice-token").map(|request| handler.handle(request).now_or_never());
     });
+    for level in ["None", "Metadata"] {
+        let audited = ChainConfig { auditor: Some(auditor(level)?), ..config()? };
+        let chain = chain::build(audited, handler.clone(), &lifecycle, &requests, &answers, &metrics);
+        let through = micros(&mut || {
+            let _ = request("alice-token").map(|request| chain.handle(request).now_or_never());
+        });
+        show(&format!("all filters, a user with a role, audit level {level}, batch"), through - bare, "us");
+    }
     for (who, token) in [("an administrator", "root-token"), ("a user with a role", "alice-token")] {
         let through = micros(&mut || {
             let _ = request(token).map(|request| chain.handle(request).now_or_never());
@@ -85,6 +97,27 @@ pub(crate) fn measure(runtime: &tokio::runtime::Runtime) -> anyhow::Result<()> {
         show(&format!("all filters, {who}"), through - bare, "us");
     }
     Ok(())
+}
+
+/// Records all requests at a level, in batch mode, and writes them nowhere.
+fn auditor(level: &str) -> anyhow::Result<Arc<Auditor>> {
+    let policy = format!("apiVersion: audit.k8s.io/v1\nkind: Policy\nrules:\n- level: {level}\n");
+    let (tasks, clock) = (Tasks::new(), Clock::system());
+    let metrics = pintle_audit::Metrics::new(&Registry::default())?;
+    let surroundings =
+        Surroundings { metrics: metrics.clone(), clock: clock.clone(), spawner: tasks.spawner() };
+    let batch = BatchConfig {
+        buffer_size: 1_000_000,
+        max_size: 1,
+        max_wait: Duration::ZERO,
+        throttle: None,
+        side_by_side: false,
+    };
+    let log = LogBackend::new(Output::Other(Box::new(std::io::sink())), Format::Json, metrics.clone());
+    let delivery = Delivery { mode: Mode::Batch(batch), truncate: None };
+    let backend = backend::delivering(Arc::new(log), &delivery, &surroundings);
+    let policy = AuditPolicy::parse(policy.as_bytes())?;
+    Ok(Auditor::new(AuditorConfig { policy, backend, metrics, clock, tasks }))
 }
 
 fn address() -> SocketAddr {

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! pintle-bench [--only PART,...] [--dir DIR] [--seconds 5] [--keys 100000] [--server FILE]
-//!              [--encryption secretbox|aesgcm|aescbc]
+//!              [--encryption secretbox|aesgcm|aescbc] [--audit LEVEL]
 //! pintle-bench --kubeconfig FILE [--pid PID,...] [--name NAME] [--kubeconfig FILE ...] [--rounds 5] [--pods 10000]
 //!              [--config-maps 3000] [--streams 32] [--connections 4] [--watchers 500] [--many-watchers 2000] [--events 100]
 //!              [--forwards 1000]
@@ -10,6 +10,8 @@
 //!
 //! Parts: `codec`, `chain`, `documents`, `store` and `cache` (one figure per line: name, value, unit); `start`, `idle`, `create`, `memory`, `get`, `list`,
 //! `patch`, `watch`, `policies`, `connections`, `crd` (one table of whole servers); `load`, which takes minutes and is only measured when named.
+//!
+//! With `--audit`, a second server is measured beside the first, which records all requests at that level, in batch mode.
 //!
 //! The directory decides which disk is measured; the default is the current one, because temporary directories are
 //! often in memory. `PINTLE_ETCD` names the etcd to compare with.

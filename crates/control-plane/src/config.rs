@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use http::HeaderValue;
 use pintle_admission::{Configurations, ManifestFolders, TolerationSeconds};
+use pintle_audit::Auditor;
 use pintle_auth::authenticator::FrontProxyHeaders;
 use pintle_auth::authorizer::AlwaysAllow;
 use pintle_auth::{Authenticator, Authorizer, TokenAuthenticator};
@@ -168,6 +169,8 @@ pub struct RequestConfig {
     pub strict_transport_security: Option<HeaderValue>,
     pub goaway_chance: f64,
     pub close_unauthenticated: bool,
+    /// Records requests; `None` without auditing. Whoever made it ends it, after the last request.
+    pub auditor: Option<Arc<Auditor>>,
 }
 
 /// The addresses of this server and of the cluster's services.
@@ -344,6 +347,7 @@ impl Default for RequestConfig {
             strict_transport_security: None,
             goaway_chance: 0.0,
             close_unauthenticated: true,
+            auditor: None,
         }
     }
 }

@@ -405,6 +405,7 @@ impl Startup {
                 encodings: self.encodings,
                 compression: features.enabled(Feature::APIResponseCompression),
                 unpublished,
+                auditor: config.requests.auditor,
                 clock: config.clock,
                 random: config.random,
             },

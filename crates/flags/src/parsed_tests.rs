@@ -53,8 +53,8 @@ fn asking_with_another_kind_is_a_bug() {
 #[test]
 fn flags_without_effect_are_warned_about_once_when_they_differ_from_the_default() {
     let flags = run(&[
-        "--audit-log-maxage=1",
-        "--audit-log-maxage=2",
+        "--peer-advertise-port=1",
+        "--peer-advertise-port=2",
         "--event-ttl=60m",
         "--max-requests-inflight=400",
         "--secure-port=7443",
@@ -64,8 +64,8 @@ fn flags_without_effect_are_warned_about_once_when_they_differ_from_the_default(
     assert_eq!(
         flags.warnings(),
         [
-            "--audit-log-maxage has no effect in this version of Pintle",
             "--tracing-config-file has no effect in this version of Pintle",
+            "--peer-advertise-port has no effect in this version of Pintle",
             "feature gate NativeHistograms=true has no effect in this version of Pintle",
         ]
     );

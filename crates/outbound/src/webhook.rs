@@ -128,6 +128,27 @@ impl Webhook {
         }
     }
 
+    /// Posts a document that needs no answer: any code of success will do. Retries every failure with backoff, since a webhook that
+    /// refuses today may be repaired.
+    pub async fn deliver(&self, document: Bytes) -> Result<(), Error> {
+        let mut wait = self.backoff.first;
+        let mut attempt = 1;
+        loop {
+            let error = match self.attempt(&document).await {
+                // The body says nothing that counts, unless it is a failure.
+                (_, Ok(_)) | (Some(200..=206), Err(Error::Garbage(_))) => return Ok(()),
+                (_, Err(error)) => error,
+            };
+            if attempt >= self.backoff.attempts {
+                return Err(error);
+            }
+            tracing::debug!(%error, "a webhook failed and is tried again");
+            self.clock.sleep(self.random.jitter(wait, 0.2)).await;
+            wait = wait.mul_f64(1.5);
+            attempt += 1;
+        }
+    }
+
     /// Posts a review that must be answered within `limit`, which `?timeout=` tells the webhook, in seconds and rounded up. Only
     /// `Retry-After` is followed, within the same limit.
     pub async fn post_within(&self, review: Bytes, limit: Duration) -> Result<Bytes, Error> {

@@ -8,7 +8,7 @@ use crate::json::Json;
 const SHOWN: usize = 160;
 
 /// The first difference, with its path; `None` if there is none. The order of an object's fields does not count.
-pub(crate) fn first_difference(wanted: &Json, got: &Json) -> Option<String> {
+pub fn first_difference(wanted: &Json, got: &Json) -> Option<String> {
     at("", wanted, got)
 }
 

@@ -15,8 +15,10 @@ mod run;
 mod server;
 
 pub use client::{Answer, Call, Client, Tokens};
+pub use compare::first_difference;
 pub use json::Json;
 pub use known::{Change, Known, changes};
+pub use normalise::normalise;
 pub use pack::{pack, unpack, write};
 pub use replay::{Case, stamp};
 pub use run::{Area, Outcome, play};

@@ -19,7 +19,7 @@ static TIME: LazyLock<Regex> =
 static TOKEN_VOLUME: LazyLock<Regex> = LazyLock::new(|| pattern("kube-api-access-[a-z0-9]{5}"));
 
 /// Replaces what is volatile. `namespace` is that of the case.
-pub(crate) fn normalise(value: Json, namespace: &str) -> Json {
+pub fn normalise(value: Json, namespace: &str) -> Json {
     match value {
         Json::Object(fields) => Json::Object(object(fields, namespace)),
         Json::List(items) => Json::List(items.into_iter().map(|item| normalise(item, namespace)).collect()),

@@ -32,17 +32,22 @@ pub struct Server {
 impl Server {
     /// Starts a binary and waits until it is ready. `data` is a folder of recordings.
     pub async fn start(binary: &Path, data: &Path) -> anyhow::Result<Server> {
+        Server::start_with(binary, data, &[]).await
+    }
+
+    /// The same with more flags.
+    pub async fn start_with(binary: &Path, data: &Path, flags: &[String]) -> anyhow::Result<Server> {
         let mut attempts = ATTEMPTS;
         loop {
             attempts -= 1;
-            match Server::try_start(binary, data).await {
+            match Server::try_start(binary, data, flags).await {
                 Err(error) if attempts > 0 && error.to_string().contains("cannot listen") => {}
                 done => return done,
             }
         }
     }
 
-    async fn try_start(binary: &Path, data: &Path) -> anyhow::Result<Server> {
+    async fn try_start(binary: &Path, data: &Path, flags: &[String]) -> anyhow::Result<Server> {
         let dir = tempfile::tempdir().context("there is no temporary directory")?;
         let key = rcgen::KeyPair::generate_for(&rcgen::PKCS_RSA_SHA256).context("cannot make a key")?;
         let key_file = dir.path().join("sa.key");
@@ -69,6 +74,7 @@ impl Server {
                 // The answers were recorded without kube-controller-manager.
                 "--controllers=",
             ])
+            .args(flags)
             .stdin(Stdio::null())
             .stdout(log.try_clone()?)
             .stderr(log)

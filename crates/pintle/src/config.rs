@@ -210,6 +210,7 @@ pub(crate) fn requests(options: &Options) -> anyhow::Result<RequestConfig> {
         strict_transport_security: strict_transport_security(options)?,
         goaway_chance: options.goaway_chance,
         close_unauthenticated: options.close_unauthenticated,
+        auditor: None,
     })
 }
 

@@ -4,6 +4,7 @@ mod access;
 mod addresses;
 mod admin;
 mod admission;
+mod audit;
 mod authentication;
 mod banner;
 mod certificates;

@@ -15,11 +15,13 @@ use pintle_outbound::{KeyPair, Material};
 use pintle_registry::StorePolicy;
 use pintle_resources::service::PortRange;
 
+mod audit;
 mod controllers;
 mod encryption;
 mod peers;
 mod serving;
 
+pub(crate) use audit::{AuditLogOptions, AuditLogTarget, AuditOptions, AuditWebhookOptions};
 pub(crate) use controllers::{AuthorityFiles, ControllerOptions};
 pub(crate) use encryption::EncryptionOptions;
 pub(crate) use peers::{
@@ -33,6 +35,7 @@ pub(crate) struct Options {
     pub(crate) encryption: EncryptionOptions,
     pub(crate) serving: ServingOptions,
     pub(crate) api: ApiOptions,
+    pub(crate) audit: AuditOptions,
     pub(crate) controllers: ControllerOptions,
     pub(crate) peers: PeerOptions,
     pub(crate) token_auth_file: Option<PathBuf>,
@@ -156,6 +159,7 @@ impl Options {
             encryption: EncryptionOptions::from_flags(flags),
             serving: ServingOptions::from_flags(flags),
             api: api(flags),
+            audit: AuditOptions::from_flags(flags),
             controllers: ControllerOptions::from_flags(flags)?,
             peers: PeerOptions::from_flags(flags),
             token_auth_file: path(flags, "token-auth-file"),

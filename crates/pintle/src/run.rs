@@ -3,11 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::bail;
-use pintle_control_plane::{Config, ControlPlane};
+use pintle_audit::Auditor;
+use pintle_control_plane::{Config, ControlPlane, RequestConfig};
 use pintle_flags::Parsed;
 use pintle_logging as logging;
 use pintle_metrics::Registry;
+use pintle_outbound::egress::Selector;
 use pintle_server::{raise_open_file_limit, systemd};
 
 use crate::certificates::Certificates;
@@ -17,7 +18,7 @@ use crate::options::Options;
 use crate::port_file::PortFile;
 use crate::signals::Signals;
 use crate::storage::Storage;
-use crate::{banner, config, egress, encryption, print, service_accounts};
+use crate::{audit, banner, config, egress, encryption, print, service_accounts};
 
 pub(crate) fn run(flags: &Parsed) -> anyhow::Result<()> {
     let logging = Arc::new(start_logging(flags)?);
@@ -30,9 +31,6 @@ pub(crate) fn run(flags: &Parsed) -> anyhow::Result<()> {
         if size.parse() != Ok(0) {
             tracing::warn!("Dropping watch-cache-size for {resource} - watchCache size is now dynamic");
         }
-    }
-    if let Some(missing) = flags.missing_controls() {
-        bail!(missing);
     }
     let options = Options::from_flags(flags)?;
     service_accounts::check(&options.service_accounts)?;
@@ -67,15 +65,32 @@ fn start_logging(flags: &Parsed) -> anyhow::Result<logging::Guard> {
 }
 
 async fn serve(flags: &Parsed, options: &Options, logging: &Arc<logging::Guard>) -> anyhow::Result<()> {
+    let defaults = Config::with_registry(Registry::new(config::metrics(options)?))?;
+    let egress = egress::load(options.peers.egress_config.as_deref(), &defaults.registry, &defaults.random)?;
+    let auditor = audit::open(&options.audit, &defaults, egress.as_ref())?;
+    let served = serve_requests(flags, options, logging, defaults, egress, auditor.clone()).await;
+    if let Some(auditor) = auditor {
+        // After the last request, so that no event is lost.
+        auditor.shut_down().await;
+    }
+    served
+}
+
+async fn serve_requests(
+    flags: &Parsed,
+    options: &Options,
+    logging: &Arc<logging::Guard>,
+    defaults: Config,
+    egress: Option<Selector>,
+    auditor: Option<Arc<Auditor>>,
+) -> anyhow::Result<()> {
     let mut signals = Signals::listen()?;
-    let requests = config::requests(options)?;
+    let requests = RequestConfig { auditor, ..config::requests(options)? };
     // Before the store: a second server on the same machine fails here, with the clearest message.
     let listeners = Listeners::open(options)?;
     let listening = listeners.address()?;
     let port = listening.port();
 
-    let defaults = Config::with_registry(Registry::new(config::metrics(options)?))?;
-    let egress = egress::load(options.peers.egress_config.as_deref(), &defaults.registry, &defaults.random)?;
     let opening = async {
         let signer = ExternalSigner::connect(options, &defaults).await?;
         let encryption = encryption::load(options, &defaults).await?;

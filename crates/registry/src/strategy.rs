@@ -30,6 +30,8 @@ pub struct Context {
     pub time: Option<Time>,
     /// Told to the client beside the answer.
     pub warnings: Vec<String>,
+    /// For the audit of the request: key and value.
+    pub annotations: Vec<(&'static str, String)>,
     /// The object of a write before it was read, for errors that print parts of it.
     pub sent: Option<Sent>,
 }

@@ -60,10 +60,16 @@ impl Body {
         matches!(self.inner, Inner::PassedOn(_))
     }
 
-    /// Calls `end` with the number of bytes that were sent, when no more will be. There is one such call to a body.
+    /// Calls `end` with the number of bytes that were sent, when no more will be. Calls that were asked for first come first.
     #[must_use]
     pub(crate) fn at_end(mut self, end: impl FnOnce(u64) + Send + 'static) -> Body {
-        self.at_end = Some(Box::new(end));
+        self.at_end = Some(match self.at_end.take() {
+            None => Box::new(end),
+            Some(first) => Box::new(move |sent| {
+                first(sent);
+                end(sent);
+            }),
+        });
         self
     }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::HeaderValue;
+use pintle_audit::Auditor;
 use pintle_auth::authenticator::FrontProxyHeaders;
 use pintle_auth::{Authenticator, Authorizer};
 use pintle_codec::negotiate::Encoding;
@@ -12,10 +13,10 @@ use pintle_runtime::{Clock, Random};
 
 use crate::filter::{Chain, Filter, Handler};
 use crate::filters::{
-    AuditId, Authentication, Authorization, CacheControl, Compression, Cors, Deadline, FlowControlConfig,
-    Goaway, Hsts, Impersonation, InFlight, Limits, Logging, Measurement, PanicRecovery, ParseRequestInfo,
-    PriorityAndFairness, RetryAfter, StatusEncoding, StorageVersions, UnpublishedVersions, Unsecured,
-    WarningHeaders,
+    Audit, AuditId, Authentication, Authorization, CacheControl, Compression, Cors, Deadline,
+    FlowControlConfig, Goaway, Hsts, Impersonation, InFlight, Limits, Logging, Measurement, PanicRecovery,
+    ParseRequestInfo, PriorityAndFairness, RetryAfter, StatusEncoding, StorageVersions, UnpublishedVersions,
+    Unsecured, WarningHeaders,
 };
 use crate::lifecycle::{Draining, Lifecycle};
 use crate::metrics::Metrics;
@@ -48,6 +49,8 @@ pub struct ChainConfig {
     pub compression: bool,
     /// The storage versions that are not published yet, whose resources cannot be written (`StorageVersionAPI`).
     pub unpublished: Option<UnpublishedVersions>,
+    /// Records requests; `None` without auditing.
+    pub auditor: Option<Arc<Auditor>>,
     pub clock: Clock,
     pub random: Random,
 }
@@ -73,6 +76,7 @@ impl ChainConfig {
             encodings: pintle_codec::negotiate::ENCODINGS,
             compression: true,
             unpublished: None,
+            auditor: None,
             clock: Clock::system(),
             random: Random::system(),
         }
@@ -114,7 +118,11 @@ pub fn build(
     }
     // Before the deadline: a request that times out is still counted until it is answered.
     filters.push(Box::new(InFlight { requests: requests.clone(), answers: answers.clone() }));
-    filters.push(Box::new(Deadline { timeout: config.request_timeout, metrics: metrics.clone() }));
+    filters.push(Box::new(Deadline {
+        timeout: config.request_timeout,
+        auditor: config.auditor.clone(),
+        metrics: metrics.clone(),
+    }));
     // Within the deadline, around all that has something to tell.
     filters.push(Box::new(WarningHeaders));
     // Before authentication: a browser's preflight request carries no credentials.
@@ -126,11 +134,15 @@ pub fn build(
         close_unauthenticated: config.close_unauthenticated,
         front_proxy: config.front_proxy.into_iter().chain([FrontProxyHeaders::standard()]).collect(),
         challenge: config.challenge,
+        auditor: config.auditor.clone(),
         metrics: metrics.clone(),
         clock: config.clock,
     }));
-    // The place of audit, which records both the user and the impersonated user. Impersonation comes after authentication
-    // and before authorization: the user that a request names must not be taken for the one that sent it.
+    // After authentication and before impersonation, since it records both the user and the impersonated one.
+    if let Some(auditor) = config.auditor {
+        filters.push(Box::new(Audit { auditor, encodings: config.encodings }));
+    }
+    // After authentication and before authorization: the user that a request names must not be taken for the one that sent it.
     let impersonation =
         Impersonation::new(config.authorizer.clone(), config.constrained_impersonation, metrics.clone());
     filters.push(Box::new(impersonation));
@@ -187,12 +199,18 @@ pub(crate) fn build_unsecured(
         Box::new(Logging),
         Box::new(CacheControl),
         Box::new(InFlight { requests: requests.clone(), answers: answers.clone() }),
-        Box::new(Deadline { timeout: config.request_timeout, metrics: metrics.clone() }),
+        Box::new(Deadline {
+            timeout: config.request_timeout,
+            auditor: config.auditor.clone(),
+            metrics: metrics.clone(),
+        }),
         Box::new(WarningHeaders),
     ];
     // There is no CORS here: no page of any origin may act as the administrator.
     filters.push(Box::<Unsecured>::default());
-    // Audit's place.
+    if let Some(auditor) = config.auditor.clone() {
+        filters.push(Box::new(Audit { auditor, encodings: config.encodings }));
+    }
     filters.push(limits(config, metrics));
     let mut inner: Vec<Box<dyn Filter>> = Vec::new();
     if let Some(unpublished) = config.unpublished.clone() {

@@ -1,5 +1,8 @@
 //! The chain as a whole, with handlers that misbehave behind it.
 
+#[path = "audit_chain_tests.rs"]
+mod audit;
+
 use std::net::SocketAddr;
 
 use async_trait::async_trait;

@@ -3,6 +3,7 @@
 
 mod acceptor;
 mod activity;
+mod audit;
 pub mod body;
 pub mod chain;
 mod connection;

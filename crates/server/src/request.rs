@@ -5,9 +5,12 @@ use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use http::header::HeaderValue;
 use http::request::Parts;
+use pintle_audit::AuditContext;
+use pintle_auth::authenticator::Notes;
 use pintle_auth::{PeerCertificates, User};
 use pintle_flow_control::WatchRegistration;
 use rustls_pki_types::CertificateDer;
@@ -32,6 +35,12 @@ pub struct Request {
     /// The time by which the answer must have begun; `None` for long-running requests.
     pub deadline: Option<Instant>,
     pub user: Option<Arc<User>>,
+    /// Warnings and audit annotations of authentication.
+    pub(crate) identity_notes: Option<Arc<Notes>>,
+    /// How long authentication took.
+    pub(crate) authentication_took: Duration,
+    /// The record of the request; `None` if the audit policy leaves it out.
+    pub audit: Option<Arc<AuditContext>>,
     /// Whether it comes from this process, without a socket.
     pub is_in_process: bool,
     /// The permission to execute it; `None` where requests are not limited.
@@ -56,6 +65,9 @@ impl Request {
             info: RequestInfo::default(),
             deadline: None,
             user: None,
+            identity_notes: None,
+            authentication_took: Duration::ZERO,
+            audit: None,
             is_in_process: false,
             slot: None,
             watch: None,

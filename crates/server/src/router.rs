@@ -4,13 +4,14 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use http::StatusCode;
 use http_body::Body as _;
 use pintle_runtime::Stopwatch;
 
 use crate::documents::{Documents, ROUTE_NAMES, RouteName};
 use crate::filter::Handler;
 use crate::metrics::{Metrics, RouteMetrics};
-use crate::{Request, Response, respond};
+use crate::{Request, Response, audit, respond};
 
 /// Exact paths only: the server's own endpoints have no wildcards.
 pub(crate) struct Router {
@@ -65,7 +66,12 @@ impl Handler for Router {
         }
         if self.documents.owns(path) && !self.documents.is_remote(path) {
             let start = Stopwatch::start();
-            let response = self.documents.handle(request).await;
+            // OpenAPI documents are no objects.
+            let audit = request.audit.clone().filter(|audit| audit.wants_response() && is_discovery(path));
+            let mut response = self.documents.handle(request).await;
+            if let Some(audit) = audit.filter(|_| response.status() == StatusCode::OK) {
+                response = audit::record_answer(&audit, response).await;
+            }
             let name = response.extensions().get::<RouteName>();
             count(name.and_then(|name| self.document_metrics.get(name.0)), &response, start);
             return response;
@@ -81,6 +87,10 @@ fn count(metrics: Option<&RouteMetrics>, response: &Response, start: Stopwatch) 
     if let Some(metrics) = metrics {
         metrics.answered(response.status().as_u16(), response.body().size_hint().exact(), start.elapsed());
     }
+}
+
+fn is_discovery(path: &str) -> bool {
+    ["/api", "/apis"].iter().any(|root| is_below(path, root))
 }
 
 fn is_below(path: &str, root: &str) -> bool {

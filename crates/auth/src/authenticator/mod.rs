@@ -120,9 +120,32 @@ pub enum Error {
     Certificate { certificate: String, reason: String },
     #[error("{0}")]
     Refused(String),
+    /// An error with annotations for the audit log.
+    #[error("{error}")]
+    Annotated { error: Box<Error>, annotations: Vec<(String, String)> },
     /// The errors of several authenticators: `[a, b]`, each text once.
     #[error("{}", listed(.0))]
     Several(Vec<Error>),
+}
+
+impl Error {
+    /// Returns the error with annotations for the audit log, if there are any.
+    #[must_use]
+    pub(crate) fn annotated(self, annotations: Vec<(String, String)>) -> Error {
+        match annotations.is_empty() {
+            true => self,
+            false => Error::Annotated { error: Box::new(self), annotations },
+        }
+    }
+
+    /// Returns the annotations of the request for the audit log.
+    pub fn annotations(&self) -> Vec<(String, String)> {
+        match self {
+            Error::Annotated { annotations, .. } => annotations.clone(),
+            Error::Several(errors) => errors.iter().flat_map(Error::annotations).collect(),
+            _ => Vec::new(),
+        }
+    }
 }
 
 fn listed(errors: &[Error]) -> String {

@@ -119,16 +119,17 @@ impl TokenAuthenticator for Tokens {
         } else {
             self.audiences(&public.audiences, audiences)?
         };
-        let bearer = match self.rules {
+        let validated = match self.rules {
             Rules::Bound => {
                 let private = Private::read(&claims).map_err(|()| refused(UNREADABLE))?;
-                bound::validate(objects, &public, private, now, &mut notes).await?
+                bound::validate(objects, &public, private, now, &mut notes).await
             }
             Rules::Legacy { lookup } => {
                 let private = legacy::Private::read(&claims).map_err(|_| refused(UNREADABLE))?;
-                private.validate(lookup.then_some(objects), token, &public, now, &mut notes).await?
+                private.validate(lookup.then_some(objects), token, &public, now, &mut notes).await
             }
         };
+        let bearer = validated.map_err(|error| error.annotated(std::mem::take(&mut notes.annotations)))?;
         Ok(Some(Identity {
             user: Arc::new(bearer.into_user()),
             audiences: (!audiences.is_empty()).then(|| good.into()),

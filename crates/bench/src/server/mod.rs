@@ -69,17 +69,11 @@ async fn run(
         let starts = if arguments.measures("start") { STARTS } else { 1 };
         let (own, start_rows) = own_server(arguments, directory, starts)?;
         targets.push(Target::own(own, arguments.program.clone(), arguments.connections).await?);
-        // The table has a cell for each server, and only one was started so often.
-        if arguments.measures("start") && arguments.encryption.is_none() {
-            rows.extend(start_rows);
+        if arguments.audit.is_some() || arguments.encryption.is_some() {
+            targets.push(own_with_more(arguments, &directory.join("more")).await?);
         }
-        if let Some(provider) = &arguments.encryption {
-            let data = directory.join("encrypted");
-            own::encrypt(&data, provider)?;
-            let own = Own::start(&arguments.program, &data)?;
-            let mut encrypted = Target::own(own, arguments.program.clone(), arguments.connections).await?;
-            encrypted.name = format!("with {provider}");
-            targets.push(encrypted);
+        if arguments.measures("start") {
+            rows.extend(start_rows.into_iter().map(|row| row.beside_none(targets.len())));
         }
     }
     for running in &arguments.running {
@@ -201,6 +195,22 @@ fn own_server(arguments: &Arguments, directory: &Path, starts: usize) -> anyhow:
         Row::new("start on data of its own", "ms").of(vec![Cell::Rounds(warm)]),
     ];
     Ok((last.context("no server was started")?, rows))
+}
+
+/// A second server, which records or encrypts as the arguments say.
+async fn own_with_more(arguments: &Arguments, data: &Path) -> anyhow::Result<Target> {
+    let mut with = Vec::new();
+    if let Some(level) = &arguments.audit {
+        own::audit(data, level)?;
+        with.push(format!("audit {level}"));
+    }
+    if let Some(provider) = &arguments.encryption {
+        own::encrypt(data, provider)?;
+        with.push(provider.clone());
+    }
+    let own = Own::start(&arguments.program, data)?;
+    let target = Target::own(own, arguments.program.clone(), arguments.connections).await?;
+    Ok(Target { name: format!("with {}", with.join(", ")), ..target })
 }
 
 async fn idle(targets: &[Target]) -> Row {

@@ -33,6 +33,8 @@ impl Drop for Own {
 
 /// The configuration of encryption in a data directory, with which servers on it are started.
 const ENCRYPTION: &str = "encryption.yaml";
+/// The audit policy in a data directory, with which servers on it are started.
+const AUDIT_POLICY: &str = "audit-policy.yaml";
 
 /// Has servers on a data directory encrypt everything.
 pub(crate) fn encrypt(data: &Path, provider: &str) -> anyhow::Result<()> {
@@ -44,6 +46,33 @@ pub(crate) fn encrypt(data: &Path, provider: &str) -> anyhow::Result<()> {
     );
     std::fs::create_dir_all(data)?;
     Ok(std::fs::write(data.join(ENCRYPTION), text)?)
+}
+
+/// Has servers on a data directory record all requests at a level.
+pub(crate) fn audit(data: &Path, level: &str) -> anyhow::Result<()> {
+    let policy = format!("apiVersion: audit.k8s.io/v1\nkind: Policy\nrules:\n- level: {level}\n");
+    std::fs::create_dir_all(data)?;
+    Ok(std::fs::write(data.join(AUDIT_POLICY), policy)?)
+}
+
+/// Returns the flags that the files in a data directory ask for.
+fn flags_of(data: &Path) -> Vec<String> {
+    let mut flags = Vec::new();
+    let encryption = data.join(ENCRYPTION);
+    if encryption.exists() {
+        flags.push(format!("--encryption-provider-config={}", encryption.display()));
+    }
+    let policy = data.join(AUDIT_POLICY);
+    if policy.exists() {
+        flags.extend([
+            format!("--audit-policy-file={}", policy.display()),
+            format!("--audit-log-path={}", data.join("audit.log").display()),
+            "--audit-log-mode=batch".to_owned(),
+            // What does not fit is not measured.
+            "--audit-log-batch-buffer-size=1000000".to_owned(),
+        ]);
+    }
+    flags
 }
 
 impl Own {
@@ -58,16 +87,13 @@ impl Own {
         let address = TcpListener::bind("127.0.0.1:0")?.local_addr()?;
         let start = Instant::now();
         let mut command = Command::new(program);
-        let encryption = data.join(ENCRYPTION);
-        if encryption.exists() {
-            command.arg("--encryption-provider-config").arg(encryption);
-        }
         let child = command
             .arg("--data-dir")
             .arg(data)
             .arg(format!("--secure-port={}", address.port()))
             // Pods are on any server as the bench makes them, apart from what every pod is given.
             .arg("--disable-admission-plugins=ServiceAccount")
+            .args(flags_of(data))
             .args(flags)
             .stdout(Stdio::null())
             .stderr(Stdio::null())

@@ -74,6 +74,12 @@ impl Row {
         self.cells = cells;
         self
     }
+
+    /// A row that is measured of the first servers alone.
+    pub(crate) fn beside_none(mut self, servers: usize) -> Row {
+        self.cells.resize(servers, Cell::Unknown);
+        self
+    }
 }
 
 impl Cell {

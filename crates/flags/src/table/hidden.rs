@@ -15,6 +15,7 @@ pub(super) const FLAGS: &[Flag] = &[
         "Earlier name of --audit-webhook-initial-backoff.",
     )
     .hidden()
+    .active()
     .deprecated("Deprecated, use --audit-webhook-initial-backoff instead."),
     flag("basic-auth-file", String, "", "Password file.")
         .hidden()

@@ -114,9 +114,8 @@ async fn kubeadm_s_static_pod_and_kind_s_additions_start() {
     }
 }
 
-/// Without its audit log and the plugins that are not there yet: a server does not start with them.
 #[tokio::test(flavor = "multi_thread")]
-async fn local_up_cluster_starts_without_missing_controls() {
+async fn local_up_cluster_starts() {
     let launch = kube_apiserver(Launch::bare());
     let (serving, clients, headers) =
         (Authority::new("server-ca"), Authority::new("client-ca"), Authority::new("rh-ca"));
@@ -130,6 +129,8 @@ async fn local_up_cluster_starts_without_missing_controls() {
     let egress = "apiVersion: apiserver.k8s.io/v1beta1\nkind: EgressSelectorConfiguration\negressSelections:\n\
                   - name: cluster\n  connection:\n    proxyProtocol: Direct\n";
     std::fs::write(dir.join("egress.yaml"), egress).expect("write");
+    let policy = "apiVersion: audit.k8s.io/v1\nkind: Policy\nrules:\n- level: Metadata\n";
+    std::fs::write(dir.join("kube-audit-policy-file"), policy).expect("write");
     let etcd = Etcd::start(Version::New);
     let (endpoint, account_key, dir) = (etcd.endpoint(), account_key.display().to_string(), dir.display());
     let launch = launch.args(&[
@@ -142,6 +143,8 @@ async fn local_up_cluster_starts_without_missing_controls() {
         String::new(),
         "--v=3".into(),
         "--vmodule=".into(),
+        format!("--audit-policy-file={dir}/kube-audit-policy-file"),
+        format!("--audit-log-path={dir}/kube-apiserver-audit.log"),
         format!("--cert-dir={dir}"),
         format!("--egress-selector-config-file={dir}/egress.yaml"),
         format!("--client-ca-file={dir}/client-ca.crt"),

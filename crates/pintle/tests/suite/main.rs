@@ -7,6 +7,7 @@ mod support;
 mod admission_webhooks;
 mod aggregation;
 mod apply;
+mod audit;
 mod authentication;
 mod authorization;
 mod basic_auth;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use http::header::{AUTHORIZATION, HeaderValue, WWW_AUTHENTICATE};
 use http::{HeaderMap, Version};
+use pintle_audit::Auditor;
 use pintle_auth::authenticator::{Bearer, FrontProxyHeaders, forget_protocol_token};
 use pintle_auth::{Authenticator, Credentials, Identity};
 use pintle_meta::Status;
@@ -13,7 +14,7 @@ use pintle_runtime::{Clock, Stopwatch};
 use super::warning_headers::warn;
 use crate::filter::{Filter, Next};
 use crate::metrics::{MeasuredFilter, Metrics};
-use crate::{Request, Response, respond};
+use crate::{Request, Response, audit, respond};
 
 pub struct Authentication {
     pub authenticator: Arc<dyn Authenticator>,
@@ -24,6 +25,8 @@ pub struct Authentication {
     pub front_proxy: Vec<FrontProxyHeaders>,
     /// The `WWW-Authenticate` header of a 401.
     pub challenge: Option<HeaderValue>,
+    /// Records requests whose credentials are wrong.
+    pub auditor: Option<Arc<Auditor>>,
     pub metrics: Metrics,
     pub clock: Clock,
 }
@@ -51,6 +54,7 @@ impl Filter for Authentication {
         if let Err(error) = &result {
             tracing::error!(%error, audit_id = request.audit_id, "Unable to authenticate the request");
         }
+        let failure = result.as_ref().err().cloned();
         let Ok(Some(Identity { user, notes, .. })) = result else {
             self.close_if_cheap_to_open(&request);
             let mut response = respond::status(&Status::unauthorized());
@@ -58,6 +62,8 @@ impl Filter for Authentication {
                 response.headers_mut().insert(WWW_AUTHENTICATE, challenge.clone());
             }
             warn(&mut response, warning.into_iter().collect());
+            let annotations = failure.map(|error| error.annotations()).unwrap_or_default();
+            audit::refused(self.auditor.as_ref(), &request, &response, &annotations).await;
             return response;
         };
         if user.is_anonymous() {
@@ -65,6 +71,8 @@ impl Filter for Authentication {
         }
         self.forget_credentials(&mut request.parts.headers);
         request.user = Some(user);
+        request.identity_notes.clone_from(&notes);
+        request.authentication_took = took;
         let mut response = next.run(request).await;
         if let Some(notes) = notes {
             warn(&mut response, notes.warnings.clone());

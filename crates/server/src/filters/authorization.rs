@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use http::header::X_CONTENT_TYPE_OPTIONS;
+use pintle_audit::Layer;
 use pintle_auth::{Attributes, Authorizer};
 use pintle_meta::{Status, quote};
 use pintle_runtime::Stopwatch;
@@ -11,6 +12,10 @@ use pintle_runtime::Stopwatch;
 use crate::filter::{Filter, Next};
 use crate::metrics::{MeasuredFilter, Metrics};
 use crate::{Request, Response, respond};
+
+/// The annotations of a request's audit event.
+const DECISION: &str = "authorization.k8s.io/decision";
+const REASON: &str = "authorization.k8s.io/reason";
 
 pub struct Authorization {
     pub authorizer: Arc<dyn Authorizer>,
@@ -30,6 +35,15 @@ impl Filter for Authorization {
         let verdict = self.authorizer.authorize(&attributes).await;
         let took = start.elapsed();
         self.metrics.auth().authorized(&verdict, took);
+        if let Some(audit) = &request.audit {
+            audit.took(Layer::Authorization, took);
+            if verdict.is_allowed() || verdict.error.is_none() {
+                audit.annotate(DECISION, if verdict.is_allowed() { "allow" } else { "forbid" });
+                audit.annotate(REASON, &verdict.reason);
+            } else {
+                audit.annotate(REASON, "internal error");
+            }
+        }
         if verdict.is_allowed() {
             self.metrics.filtered(MeasuredFilter::Authorization, took);
             return next.run(request).await;

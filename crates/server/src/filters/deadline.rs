@@ -2,18 +2,22 @@
 //!
 //! The rest of the chain is dropped where it stands; whatever it had handed to the store may still happen.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use pintle_audit::Auditor;
 use pintle_meta::{Status, parse_duration};
 use tokio::time::Instant;
 
 use crate::filter::{Filter, Next};
 use crate::metrics::{Metrics, RequestTarget};
-use crate::{Request, Response, respond};
+use crate::{Request, Response, audit, respond};
 
 pub struct Deadline {
     pub timeout: Duration,
+    /// Records requests with a timeout that is none.
+    pub auditor: Option<Arc<Auditor>>,
     pub metrics: Metrics,
 }
 
@@ -30,7 +34,9 @@ impl Filter for Deadline {
                 Ok(nanos) => u64::try_from(nanos).ok().filter(|nanos| *nanos > 0).map(Duration::from_nanos),
                 Err(error) => {
                     let message = format!("invalid timeout specified in the request URL - {error}");
-                    return respond::status(&Status::bad_request(message));
+                    let response = respond::status(&Status::bad_request(message));
+                    audit::refused(self.auditor.as_ref(), &request, &response, &[]).await;
+                    return response;
                 }
             },
         };

@@ -1,5 +1,6 @@
 //! One filter per file; [`crate::chain`] puts them in order.
 
+mod audit;
 mod audit_id;
 mod authentication;
 mod authorization;
@@ -23,6 +24,7 @@ mod storage_versions;
 mod unsecured;
 mod warning_headers;
 
+pub use audit::Audit;
 pub use audit_id::AuditId;
 pub use authentication::Authentication;
 pub use authorization::Authorization;

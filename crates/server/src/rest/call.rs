@@ -16,7 +16,7 @@ use pintle_runtime::{Clock, Random};
 use super::endpoint::Endpoint;
 use super::representation::Representation;
 use crate::lifecycle::{Signal, WatchTermination};
-use crate::{Metrics, Request};
+use crate::{Metrics, Request, audit};
 
 /// The time for a write and its admission, however long the request may take.
 const LONGEST_WRITE: Duration = Duration::from_secs(34);
@@ -71,6 +71,17 @@ impl Call<'_> {
         }
     }
 
+    /// Returns the notes of admission, which its audit shows.
+    fn notes(&self) -> &Notes {
+        self.notes.get_or_init(|| {
+            let notes = Notes::default();
+            if let Some(audit) = &self.request.audit {
+                audit::annotate_from(audit, &notes);
+            }
+            notes
+        })
+    }
+
     /// Makes the admission of this request, with the fields of its options.
     pub(crate) fn admission(
         &self,
@@ -87,7 +98,7 @@ impl Call<'_> {
             dry_run,
             options,
             conversion: Some(endpoint.conversion.clone()),
-            notes: self.notes.get_or_init(Notes::default).clone(),
+            notes: self.notes().clone(),
             deadline: self
                 .request
                 .deadline

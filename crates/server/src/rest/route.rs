@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use async_trait::async_trait;
 use http::Method;
 use http::header::ACCEPT;
-use pintle_admission::Notes;
+use pintle_audit::{AuditContext, Layer};
 use pintle_meta::Status;
 
 use super::bound::bounded;
@@ -19,7 +19,7 @@ use crate::delegation::Delegate;
 use crate::filters::warn;
 use crate::metrics::{self, RequestKind, ResponseMetrics};
 use crate::request_info::RequestInfo;
-use crate::{Request, Response, respond};
+use crate::{Request, Response, audit, respond};
 
 /// The resources of a server: a table that may change while it serves.
 pub struct Rest {
@@ -89,7 +89,14 @@ impl Rest {
             _ => bounded(verb, running).await,
         };
         warnings.append(&mut call.warnings);
-        warnings.extend(call.notes.get().into_iter().flat_map(Notes::take_warnings));
+        if let Some(notes) = call.notes.get() {
+            warnings.extend(notes.take_warnings());
+            if let Some(audit) = &call.request.audit {
+                let times = notes.webhook_times();
+                audit.took(Layer::MutatingWebhooks, times.mutating);
+                audit.took(Layer::ValidatingWebhooks, times.validating);
+            }
+        }
         answer
     }
 
@@ -200,6 +207,10 @@ impl Rest {
         if let Some(kind) = kind {
             let served = &endpoint.served;
             let deprecated = served.deprecation().map(|_| served.removed_release().unwrap_or_default());
+            if let Some(audit) = &request.audit {
+                let is_object = !matches!(kind.verb, "WATCH" | "CONNECT");
+                response = recorded(audit, response, is_object, deprecated).await;
+            }
             let metrics =
                 endpoint.metrics.for_kind(&self.shared.metrics, endpoint.labels(), kind, deprecated);
             response.extensions_mut().insert(ResponseMetrics(metrics));
@@ -207,6 +218,25 @@ impl Rest {
         warn(&mut response, warnings);
         response
     }
+}
+
+/// Has the audit of a request show its answer, and that its version is deprecated.
+async fn recorded(
+    audit: &AuditContext,
+    response: Response,
+    is_object: bool,
+    deprecated: Option<&str>,
+) -> Response {
+    if let Some(removed) = deprecated {
+        audit.annotate("k8s.io/deprecated", "true");
+        if !removed.is_empty() {
+            audit.annotate("k8s.io/removed-release", removed);
+        }
+    }
+    if is_object && audit.wants_response() && response.extensions().get::<Status>().is_none() {
+        return audit::record_answer(audit, response).await;
+    }
+    response
 }
 
 /// The endpoint of a path, if the path is one of its.

@@ -36,6 +36,9 @@ pub(crate) async fn create(
     let write = endpoint.write(&manager, &admission, &options, &call.shared.clock);
     let created = write.create_in(&mut context, subresource, &call.request.info.name, object).await;
     call.warnings.append(&mut context.warnings);
+    if let Some(audit) = &call.request.audit {
+        context.annotations.iter().for_each(|(key, value)| audit.annotate(key, value));
+    }
     match created? {
         Some(object) => call.representation.object(endpoint, object, StatusCode::CREATED),
         None => {

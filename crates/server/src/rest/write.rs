@@ -14,7 +14,7 @@ use super::endpoint::{Endpoint, Implementation};
 use super::may_create::MayCreate;
 use super::options::{FieldValidation, WriteOptions};
 use super::{Result, body, internal};
-use crate::Response;
+use crate::{Response, audit};
 
 /// The decoded body and options of a write.
 pub(crate) struct WriteRequest {
@@ -52,6 +52,9 @@ impl WriteRequest {
         let (object, warned) = pintle_work::run(read).await;
         call.warnings.extend(warned);
         let object = object?;
+        if let Some(audit) = &call.request.audit {
+            audit::record_object(audit, served, &object);
+        }
         Ok(WriteRequest { object, options, sent: Sent::Body { encoding, bytes } })
     }
 }

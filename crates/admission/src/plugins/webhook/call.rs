@@ -72,7 +72,10 @@ impl Webhooks {
         let request: Bytes = pintle_work::run(|| version.request(&uid, attributes, seen_as, versioned)).await;
         let limit = time_left(hook, attributes.request.deadline);
         let failed = |error: &str, code| Failure::calling(format!("failed to call webhook: {error}"), code);
-        let answer = client.post_within(request, limit).await.map_err(|error| match &error {
+        let watch = Stopwatch::start();
+        let posted = client.post_within(request, limit).await;
+        attributes.request.notes.webhook_took(self.of == Type::Mutating, watch.elapsed());
+        let answer = posted.map_err(|error| match &error {
             webhook::Error::Status(status) => failed(&status.message, status.code),
             other => failed(&other.to_string(), 503),
         })?;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use async_trait::async_trait;
-use pintle_auth::service_account::{Claims, Issuer, Ref, WARN_ONLY_SECONDS};
+use pintle_auth::service_account::{Claims, Issued, Issuer, Ref, WARN_ONLY_SECONDS};
 use pintle_meta::gvk::GroupVersionKind;
 use pintle_meta::time::Time;
 use pintle_meta::{Reason, Status, Value, quote};
@@ -88,7 +88,9 @@ impl Subresource for TokenRequest {
                 .push(format!("requested expiration of {asked} seconds shortened to {most} seconds"));
             set(&mut object, &["spec"], "expirationSeconds", most.into());
         }
-        let token = self.token(&object, namespace, reference(&account), bound, now).await?;
+        let Issued { token, credential_id } =
+            self.token(&object, namespace, reference(&account), bound, now).await?;
+        context.annotations.push(("authentication.kubernetes.io/issued-credential-id", credential_id));
         let end = Time::from(now).unix_seconds().saturating_add(seconds(&object));
         set(&mut object, &["status"], "token", token.into());
         set(&mut object, &["status"], "expirationTimestamp", Time::from_unix(end, 0).to_string().into());
@@ -108,6 +110,7 @@ impl TokenRequest {
         if self.settings.validate_uid {
             return Err(Box::new(Status::conflict(GROUP, KIND, account.name(), why)));
         }
+        context.annotations.push(("authentication.k8s.io/token-request-uid-mismatch", why.clone()));
         context.warnings.push(format!(
             "{why} but TokenRequestServiceAccountUIDValidation is not enabled. In the future, this will return a conflict \
              error"
@@ -201,7 +204,7 @@ impl TokenRequest {
         account: Ref,
         bound: Bound,
         now: SystemTime,
-    ) -> Result<String> {
+    ) -> Result<Issued> {
         let audiences: Vec<String> = request
             .items_at(&["spec", "audiences"])
             .iter()
@@ -228,7 +231,7 @@ impl TokenRequest {
         let issued = self.settings.issuer.issue(claims, now).await;
         let issued = issued
             .map_err(|error| Box::new(Status::internal(format_args!("failed to generate token: {error}"))))?;
-        Ok(issued.token)
+        Ok(issued)
     }
 }
 

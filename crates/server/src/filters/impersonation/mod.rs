@@ -13,6 +13,7 @@ mod unconstrained;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use pintle_audit::Layer;
 use pintle_auth::{ALL_AUTHENTICATED, ALL_UNAUTHENTICATED, ANONYMOUS, Attributes, Authorizer, User, Verdict};
 use pintle_meta::Status;
 use pintle_runtime::Stopwatch;
@@ -44,16 +45,19 @@ impl Impersonation {
 impl Filter for Impersonation {
     async fn handle(&self, mut request: Box<Request>, next: Next<'_>) -> Response {
         let start = Stopwatch::start();
-        if headers::is_asked_for(&request.parts.headers)
-            && let Err(response) = self.impersonate(&mut request).await
-        {
+        let is_asked_for = headers::is_asked_for(&request.parts.headers);
+        if is_asked_for && let Err(response) = self.impersonate(&mut request).await {
             return *response;
         }
         let name = match self.last {
             Some(_) => MeasuredFilter::ConstrainedImpersonation,
             None => MeasuredFilter::Impersonation,
         };
-        self.metrics.filtered(name, start.elapsed());
+        let took = start.elapsed();
+        if let Some(audit) = request.audit.as_ref().filter(|_| is_asked_for) {
+            audit.took(Layer::Impersonation, took);
+        }
+        self.metrics.filtered(name, took);
         next.run(request).await
     }
 }
@@ -80,12 +84,16 @@ impl Impersonation {
                 let attributes = request.info.attributes(&user, &selectors);
                 self.find_mode(last_modes, &wanted, &attributes).await
             }
-            None => unconstrained::check(&*self.authorizer, &wanted, &user).await,
+            None => unconstrained::check(&*self.authorizer, &wanted, &user).await.map(|actual| ("", actual)),
         };
         match found {
-            Ok(actual) => {
+            Ok((constraint, actual)) => {
                 tracing::trace!(user = user.name, "is impersonating {}", actual.name);
-                request.user = Some(Arc::new(actual));
+                let actual = Arc::new(actual);
+                if let Some(audit) = &request.audit {
+                    audit.impersonates(actual.clone(), constraint);
+                }
+                request.user = Some(actual);
                 Ok(())
             }
             Err(status) => {
@@ -95,18 +103,18 @@ impl Impersonation {
         }
     }
 
-    /// Returns the impersonated user by the first mode that allows it.
+    /// Returns the impersonated user by the first mode that allows it, and the verb that did if the mode is a constrained one.
     async fn find_mode(
         &self,
         last_modes: &LastModes,
         wanted: &User,
         attributes: &Attributes<'_>,
-    ) -> Result<User, Box<Status>> {
+    ) -> Result<(&'static str, User), Box<Status>> {
         let start = Stopwatch::start();
         let found = self.find(last_modes, wanted, attributes).await;
         let mode = found.as_ref().map_or("", |(mode, _)| mode.name);
         self.metrics.auth().impersonated(mode, found.is_ok(), start.elapsed());
-        found.map(|(_, actual)| actual)
+        found.map(|(mode, actual)| (mode.constraint(), actual))
     }
 
     /// Returns the first mode that allows it and the impersonated user; or the refusal of the first mode that applied.

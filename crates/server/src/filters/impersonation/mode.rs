@@ -68,6 +68,11 @@ impl Mode {
         (self.applies)(wanted, by)
     }
 
+    /// Returns the verb that allows impersonation by this mode; empty for the older one.
+    pub(super) fn constraint(&self) -> &'static str {
+        if self.is_constrained() { self.verb } else { "" }
+    }
+
     fn is_constrained(&self) -> bool {
         self.action_verb_prefix.is_some()
     }

@@ -65,7 +65,9 @@ impl Fixture {
         assert!(!headers::is_asked_for(&headers), "nothing is left of them");
         let about = Attributes { namespace: "n", ..Attributes::of_resource(by, "list", "", "pods") };
         let found = match &self.filter.last {
-            Some(last_modes) => self.filter.find_mode(last_modes, &wanted, &about).await,
+            Some(last_modes) => {
+                self.filter.find_mode(last_modes, &wanted, &about).await.map(|(_, actual)| actual)
+            }
             None => unconstrained::check(&*self.policy, &wanted, by).await,
         };
         found.map_err(|status| status.message)

@@ -1,6 +1,8 @@
 //! `Status` objects: errors, and answers without an object. A status has a kind of its own whatever shape was asked for, so
 //! that only its encoding is negotiated.
 
+use std::sync::Arc;
+
 use http::StatusCode;
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderValue};
 use pintle_codec::frame::TypeMeta;
@@ -9,6 +11,7 @@ use pintle_codec::negotiate::Encoding;
 use pintle_meta::{Status, Value};
 
 use super::{Document, Representation, message};
+use crate::audit::SuccessStatus;
 use crate::rest::{Result, internal};
 use crate::{Body, Response, respond};
 
@@ -18,6 +21,7 @@ impl Representation {
         let mut response = respond::status(status);
         *response.status_mut() = code;
         response.extensions_mut().remove::<Status>();
+        response.extensions_mut().insert(SuccessStatus(Arc::new(status.clone())));
         self.encode_status(response, status)
     }
 

@@ -17,7 +17,7 @@ use crate::rest::options::{self, ListOptions};
 use crate::rest::select::Selection;
 use crate::rest::verbs::list::{self, Page};
 use crate::rest::{Result, bad_request, body, revision};
-use crate::{Request, Response};
+use crate::{Request, Response, audit};
 
 const IGNORE_READ_ERRORS: &str = "ignoreStoreReadErrorWithClusterBreakingPotential";
 /// Objects of a collection that are deleted at the same time for controllers of this process, at least: a namespace goes in the time
@@ -72,6 +72,9 @@ pub(crate) async fn delete_collection(serving: &StoredEndpoint, call: &mut Call<
 /// Deletes an object that cannot be read, for a user that may use the verb for that as well.
 async fn delete_unreadable(serving: &StoredEndpoint, call: &Call<'_>, context: &Context) -> Result<Response> {
     let (info, user) = (&call.request.info, call.request.user.clone().unwrap_or_default());
+    if let Some(audit) = &call.request.audit {
+        audit.annotate("apiserver.k8s.io/unsafe-delete-ignore-read-error", "");
+    }
     let refuse =
         |why: &str| Err(Box::new(Status::forbidden(&serving.group, &serving.resource, &info.name, why)));
     if serving.subresource.is_some() {
@@ -103,7 +106,7 @@ async fn read_options(serving: &StoredEndpoint, call: &mut Call<'_>) -> Result<D
         from_query(call.request, &mut errors)?
     } else {
         let encoding = body::encoding(call.request, call.shared.encodings)?;
-        from_body(encoding, &bytes, &mut errors)?
+        from_body(call.request, encoding, &bytes, &mut errors)?
     };
     options.ignore_read_errors &= serving.store.allows_unsafe_deletion();
     options.check_ignoring(&mut errors);
@@ -111,12 +114,20 @@ async fn read_options(serving: &StoredEndpoint, call: &mut Call<'_>) -> Result<D
     Ok(options)
 }
 
-fn from_body(encoding: Encoding, bytes: &[u8], errors: &mut Vec<Error>) -> Result<DeleteOptions> {
+fn from_body(
+    request: &Request,
+    encoding: Encoding,
+    bytes: &[u8],
+    errors: &mut Vec<Error>,
+) -> Result<DeleteOptions> {
     let default = GroupVersionKind::new("", "v1", "DeleteOptions");
     let typed = kind::decode(encoding, bytes, Some(&default))
         .map_err(|error| Box::new(error.status("DeleteOptions", bytes)))?;
     if typed.of.name != "meta/v1.DeleteOptions" {
         return Err(bad_request("decoded object cannot be converted to DeleteOptions"));
+    }
+    if let Some(audit) = &request.audit {
+        audit::record_options(audit, &typed.decoded.value);
     }
     Ok(DeleteOptions::read(&typed.decoded.value, errors))
 }

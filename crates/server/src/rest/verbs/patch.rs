@@ -17,7 +17,7 @@ use crate::rest::options::{FieldValidation, WriteOptions};
 use crate::rest::patch_body::PatchBody;
 use crate::rest::write::update as write;
 use crate::rest::{Result, body};
-use crate::{Request, Response};
+use crate::{Request, Response, audit};
 
 /// The media types of patches.
 const TYPES: [&str; 5] = [JSON, MERGE, STRATEGIC, APPLY, APPLY_CBOR];
@@ -55,6 +55,9 @@ pub(crate) async fn patch(endpoint: &Endpoint, call: &mut Call<'_>) -> Result<Re
     let kind = kind_of(endpoint, call.request, call.shared.encodings)?;
     let bytes = body::read(call.request).await?;
     let options = WriteOptions::read_after(call.request, "PatchOptions", check_apply(call.request, kind))?;
+    if let Some(audit) = &call.request.audit {
+        audit::record_patch(audit, &bytes, kind == APPLY_CBOR);
+    }
     let change = match kind {
         JSON => PatchBody::Json(bytes),
         MERGE => PatchBody::Merge(bytes),
