@@ -32,9 +32,11 @@ const LAYERS: &[(&str, &str)] = &[
     ("definitions", "cel codec schema"),
     ("discovery", "codec schema"),
     ("outbound", "codec"),
+    ("encryption", "outbound storage"),
     ("patch", "codec schema"),
     ("auth", "cel codec outbound"),
     ("audit", "auth codec outbound"),
+    ("flow-control", "auth"),
     ("openapi", "codec discovery schema"),
     ("parity", "outbound published"),
     ("registry", "cache codec patch schema storage"),
@@ -43,7 +45,10 @@ const LAYERS: &[(&str, &str)] = &[
     ("controllers", "auth cache codec quota registry storage"),
     ("documentation", "openapi schema"),
     ("resources", "auth cache cel codec definitions patch registry schema"),
-    ("server", "admission audit auth cache codec discovery openapi outbound patch registry schema storage"),
+    (
+        "server",
+        "admission audit auth cache codec discovery flow-control openapi outbound patch registry schema storage",
+    ),
     ("connections", "outbound registry resources server spdy"),
     ("kubelet-testing", "outbound spdy"),
     (
@@ -53,8 +58,8 @@ const LAYERS: &[(&str, &str)] = &[
     ("aggregator", "auth cache codec controllers discovery outbound registry server"),
     (
         "control-plane",
-        "admission aggregator audit auth cache cel codec connections controllers discovery documentation extensions outbound \
-         quota registry resources schema server storage",
+        "admission aggregator audit auth cache cel codec connections controllers discovery documentation encryption \
+         extensions flow-control outbound quota registry resources schema server storage",
     ),
 ];
 

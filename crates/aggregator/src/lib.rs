@@ -47,6 +47,9 @@ use registration::{AutoRegistration, DefinitionRegistration};
 use remote::RemoteVersions;
 use server::Connector;
 
+/// Number of servers that each controller waits for at the same time: those that do not answer must not hold up the others.
+const WAITERS: usize = 16;
+
 /// The parts of a control plane that the aggregator is made of.
 pub struct AggregatorConfig {
     /// APIServices.

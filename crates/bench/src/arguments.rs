@@ -22,12 +22,16 @@ const PARTS: &[&str] = &[
     "list",
     "watch",
     "policies",
+    "connections",
     "crd",
     "load",
 ];
 /// The measurements that are operations of a whole server.
 const OF_SERVERS: &[&str] =
     &["start", "idle", "create", "memory", "get", "patch", "list", "watch", "policies", "crd"];
+
+/// Providers of `--encryption`.
+const ENCRYPTIONS: &[&str] = &["secretbox", "aesgcm", "aescbc"];
 
 /// A server that runs already.
 #[derive(Debug, Default, PartialEq)]
@@ -44,6 +48,8 @@ pub(crate) struct Arguments {
     /// The program that is started where no server is named.
     pub(crate) program: PathBuf,
     pub(crate) running: Vec<Running>,
+    /// The provider that encrypts everything in a second server of our own, which is measured beside the first.
+    pub(crate) encryption: Option<String>,
     pub(crate) rounds: usize,
     pub(crate) pods: usize,
     pub(crate) config_maps: usize,
@@ -55,6 +61,8 @@ pub(crate) struct Arguments {
     pub(crate) events: usize,
     /// The level of the audit policy of a second server that is started beside the first.
     pub(crate) audit: Option<String>,
+    /// Port-forwards that are idle.
+    pub(crate) forwards: usize,
     only: Vec<String>,
     /// For a part that needs a fresh process: this program calls itself.
     pub(crate) reopen: Option<PathBuf>,
@@ -75,6 +83,7 @@ impl Arguments {
             directory: ".".into(),
             program: beside_this("pintle"),
             running: Vec::new(),
+            encryption: None,
             rounds: 5,
             pods: 10_000,
             config_maps: 3_000,
@@ -84,6 +93,7 @@ impl Arguments {
             many_watchers: 2000,
             events: 100,
             audit: None,
+            forwards: 1000,
             only: Vec::new(),
             reopen: None,
             floor: false,
@@ -98,6 +108,9 @@ impl Arguments {
                 }
             };
             parsed.set(&flag, value)?;
+        }
+        if parsed.encryption.is_some() && !parsed.running.is_empty() {
+            bail!("--encryption is of servers that are started, not of those that --kubeconfig names");
         }
         if parsed.running.len() > 2 {
             bail!("--kubeconfig can be given twice at most");
@@ -120,10 +133,13 @@ impl Arguments {
             "--watchers" => self.watchers = number()?,
             "--many-watchers" => self.many_watchers = number()?,
             "--events" => self.events = number()?,
+            "--forwards" => self.forwards = number()?,
             "--connections" => self.connections = number()?,
             "--dir" => self.directory = value.into(),
             "--server" => self.program = value.into(),
             "--audit" => self.audit = Some(value),
+            "--encryption" if ENCRYPTIONS.contains(&&*value) => self.encryption = Some(value),
+            "--encryption" => bail!("--encryption takes {}, not {value:?}", ENCRYPTIONS.join(", ")),
             "--reopen" => self.reopen = Some(value.into()),
             "--floor" => self.floor = value == "serve",
             "--kubeconfig" => {
@@ -153,7 +169,8 @@ impl Arguments {
         self.running.last_mut().with_context(|| format!("{flag} belongs after a --kubeconfig"))
     }
 
-    /// Whether a part is measured. Without `--only`, everything but the loads; of servers that were named, what servers do.
+    /// Whether a part is measured. Without `--only`, everything but the loads; of servers that were named, what servers do by themselves: those
+    /// of another machine may not reach this one's kubelet.
     pub(crate) fn measures(&self, part: &str) -> bool {
         if !self.only.is_empty() {
             return self.only.iter().any(|only| only == part);
@@ -162,7 +179,9 @@ impl Arguments {
     }
 
     pub(crate) fn measures_servers(&self) -> bool {
-        self.measures("load") || OF_SERVERS.iter().any(|part| self.measures(part))
+        self.measures("load")
+            || self.measures("connections")
+            || OF_SERVERS.iter().any(|part| self.measures(part))
     }
 }
 
@@ -193,6 +212,8 @@ mod tests {
         assert!(!running.measures("codec") && running.measures("list") && running.measures_servers());
         let one = parse("--kubeconfig a --only list,load").unwrap();
         assert!(one.measures("load") && one.measures("list") && !one.measures("get"));
+        assert!(all.measures("connections") && !running.measures("connections"));
+        assert!(parse("--only connections").unwrap().measures_servers());
         assert!(!parse("--only codec").unwrap().measures_servers());
     }
 
@@ -209,5 +230,7 @@ mod tests {
         assert_eq!(mistake("--kubeconfig a --pid x"), "--pid takes numbers of processes, not \"x\"");
         assert_eq!(mistake("--fast yes"), "there is no flag --fast");
         assert!(mistake("--only lists").ends_with("load, not \"lists\""));
+        assert_eq!(mistake("--encryption x"), "--encryption takes secretbox, aesgcm, aescbc, not \"x\"");
+        assert!(mistake("--encryption aesgcm --kubeconfig a").starts_with("--encryption is of servers"));
     }
 }

@@ -19,6 +19,7 @@ use pintle_metrics::Registry;
 use pintle_runtime::{Clock, Tasks};
 use pintle_server::chain::{self, ChainConfig};
 use pintle_server::filter::Handler;
+use pintle_server::filters::FlowControlConfig;
 use pintle_server::lifecycle::{Draining, Lifecycle};
 use pintle_server::{Connection, Metrics, Request, RequestBody, Response, respond};
 
@@ -132,7 +133,12 @@ fn config() -> anyhow::Result<ChainConfig> {
     let authenticator = Union(vec![Arc::new(BearerToken { tokens, audiences })]);
     let authorizer =
         authorizer::Union(vec![Arc::new(PrivilegedGroup), Arc::new(Rbac::new(Fixed(policy()?)))]);
-    Ok(ChainConfig::new(Arc::new(OrAnonymous::new(authenticator)), Arc::new(authorizer)))
+    let flow_control =
+        FlowControlConfig { control: crate::flow_control::control()?, refresh: Arc::new(|| {}), seats: 600 };
+    Ok(ChainConfig {
+        flow_control: Some(flow_control),
+        ..ChainConfig::new(Arc::new(OrAnonymous::new(authenticator)), Arc::new(authorizer))
+    })
 }
 
 /// One role for alice, among others.

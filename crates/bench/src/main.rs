@@ -1,13 +1,15 @@
 //! `make bench`: what the budgets promise, measured on this machine.
 //!
 //! ```text
-//! pintle-bench [--only PART,...] [--dir DIR] [--seconds 5] [--keys 100000] [--server FILE] [--audit LEVEL]
+//! pintle-bench [--only PART,...] [--dir DIR] [--seconds 5] [--keys 100000] [--server FILE]
+//!              [--encryption secretbox|aesgcm|aescbc] [--audit LEVEL]
 //! pintle-bench --kubeconfig FILE [--pid PID,...] [--name NAME] [--kubeconfig FILE ...] [--rounds 5] [--pods 10000]
 //!              [--config-maps 3000] [--streams 32] [--connections 4] [--watchers 500] [--many-watchers 2000] [--events 100]
+//!              [--forwards 1000]
 //! ```
 //!
 //! Parts: `codec`, `chain`, `documents`, `store` and `cache` (one figure per line: name, value, unit); `start`, `idle`, `create`, `memory`, `get`, `list`,
-//! `patch`, `watch`, `policies`, `crd` (one table of whole servers); `load`, which takes minutes and is only measured when named.
+//! `patch`, `watch`, `policies`, `connections`, `crd` (one table of whole servers); `load`, which takes minutes and is only measured when named.
 //!
 //! With `--audit`, a second server is measured beside the first, which records all requests at that level, in batch mode.
 //!
@@ -26,6 +28,7 @@ mod embedded;
 mod etcd;
 mod fields;
 mod figures;
+mod flow_control;
 mod policies;
 mod puts;
 mod schema;
@@ -73,6 +76,7 @@ fn run() -> anyhow::Result<()> {
     if arguments.measures("chain") {
         chain::measure(&runtime)?;
         authorization::measure()?;
+        flow_control::measure()?;
     }
     if arguments.measures("admission") {
         policies::measure(&runtime)?;

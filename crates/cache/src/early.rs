@@ -44,6 +44,7 @@ fn size(event: &Event) -> usize {
     let value = match event {
         Event::Put { kv, .. } => kv.value.len(),
         Event::Delete { .. } => 0,
+        Event::Unreadable(value) => value.reason.len(),
     };
     event.key().len() + value
 }

@@ -42,7 +42,8 @@ impl Follow {
                 Some(Err(error)) => return Poll::Ready(Some(Err(error.into()))),
                 Some(Ok(WatchItem::Progress(_))) => {}
                 Some(Ok(WatchItem::Changes { events, .. })) => {
-                    let changes: Vec<_> = events.iter().filter_map(|event| self.change(event)).collect();
+                    let changes = events.iter().map(|event| self.change(event));
+                    let changes: Vec<_> = changes.filter_map(Result::transpose).collect::<Result<_, _>>()?;
                     if !changes.is_empty() {
                         return Poll::Ready(Some(Ok(changes)));
                     }
@@ -51,7 +52,15 @@ impl Follow {
         }
     }
 
-    fn change(&self, event: &Event) -> Option<Arc<Change>> {
+    /// Errors: the value cannot be decrypted.
+    fn change(&self, event: &Event) -> Result<Option<Arc<Change>>, Error> {
+        if let Event::Unreadable(value) = event {
+            return Err(pintle_storage::Error::Undecryptable(vec![value.clone()]).into());
+        }
+        Ok(self.readable_change(event))
+    }
+
+    fn readable_change(&self, event: &Event) -> Option<Arc<Change>> {
         let revision = event.revision().0;
         let (entry, previous) = match event {
             Event::Put { kv, prev } => {
@@ -63,6 +72,7 @@ impl Follow {
                 let previous = self.resource.stored_entry(prev.as_ref()?)?;
                 (Arc::new(previous.at(revision)), Some(previous))
             }
+            Event::Unreadable(_) => return None,
         };
         let deleted = matches!(event, Event::Delete { .. });
         Some(Arc::new(Change::new(revision, entry, previous, deleted)))

@@ -413,11 +413,11 @@ impl Session {
                 _ => (None, false),
             };
             let Some(stream) = stream.filter(|_| fin || !data.is_empty()) else { continue };
-            let mut head = BytesMut::new();
-            pintle_spdy::encode::data_head(&mut head, stream, fin, data.len());
+            // In one write: each would be a record of TLS, and a packet.
+            let mut frame = BytesMut::with_capacity(8 + data.len());
+            pintle_spdy::encode::data(&mut frame, stream, fin, &data);
             let sent = async {
-                kubelet.write_all(&head).await?;
-                kubelet.write_all(&data).await?;
+                kubelet.write_all(&frame).await?;
                 kubelet.flush().await
             };
             if sent.await.is_err() {

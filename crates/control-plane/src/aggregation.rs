@@ -14,7 +14,7 @@ use pintle_server::lifecycle::Hooks;
 
 use crate::resources::{ServedResources, status_client};
 use crate::stores::Stores;
-use crate::{Config, Error};
+use crate::{Config, Error, flow_control};
 
 const GROUP: &str = "apiregistration.k8s.io";
 
@@ -23,8 +23,9 @@ const GROUP: &str = "apiregistration.k8s.io";
 pub(crate) const ORDER: &[&str] = &[
     NOMINAL_HOOKS[0],
     NOMINAL_HOOKS[1],
-    "priority-and-fairness-config-consumer",
-    "priority-and-fairness-filter",
+    flow_control::CONSUMER_HOOK,
+    flow_control::FILTER_HOOK,
+    flow_control::MAX_IN_FLIGHT_HOOK,
     NOMINAL_HOOKS[2],
     EXTENSIONS_HOOK,
     DefinitionController::HOOK,

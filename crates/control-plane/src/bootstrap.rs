@@ -27,10 +27,13 @@ pub(crate) struct Bootstrap {
     /// The certificate authorities that are published for other servers.
     pub(crate) trust: Trust,
     pub(crate) trust_changed: Arc<Notify>,
+    /// Whether flow schemas are in effect, so that their conditions are kept.
+    pub(crate) has_flow_control: bool,
 }
 
 impl Bootstrap {
-    /// Adds the hooks of their controllers. Objects of groups that are not served are left alone.
+    /// Adds the hooks of their controllers. Objects of groups that are not served are left alone. Returns the controller of the
+    /// conditions of flow schemas, which belongs to the hook of flow control.
     pub(crate) fn add_hooks(
         self,
         stores: &Stores,
@@ -38,8 +41,9 @@ impl Bootstrap {
         served: &[GroupVersion],
         hooks: &mut Hooks,
         runtime: &Runtime,
-    ) -> Result<(), Error> {
-        let Bootstrap { service, service_ranges, trust, trust_changed } = self;
+    ) -> Result<Option<Arc<dyn Controller>>, Error> {
+        let mut conditions = None;
+        let Bootstrap { service, service_ranges, trust, trust_changed, has_flow_control } = self;
         let serves = |group: &str| served.iter().any(|version| version.group == group);
         let objects = |group: &str, name: &str| stores.require_client(group, "v1", name);
         if serves(FLOW_CONTROL) {
@@ -48,9 +52,10 @@ impl Bootstrap {
                 .ok_or_else(no_resource("flowschemas/status"))?;
             let statuses = Arc::new(schemas.store().with_strategy(status));
             let levels = objects(FLOW_CONTROL, "prioritylevelconfigurations")?;
-            let controller = Arc::new(FlowControl::new(levels, schemas, statuses, runtime.clock.clone()));
-            let dangling = controller.dangling();
-            add(hooks, FlowControl::HOOK, vec![controller, dangling], runtime);
+            let clock = runtime.clock.clone();
+            let controller = Arc::new(FlowControl::new(levels, schemas, statuses, clock, has_flow_control));
+            conditions = controller.dangling();
+            add(hooks, FlowControl::HOOK, vec![controller], runtime);
         }
         if serves("scheduling.k8s.io") {
             let controller = PriorityClasses::new(objects("scheduling.k8s.io", "priorityclasses")?);
@@ -79,7 +84,7 @@ impl Bootstrap {
             controller.stop().await;
             Ok(())
         });
-        Ok(())
+        Ok(conditions)
     }
 }
 

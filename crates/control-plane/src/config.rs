@@ -17,6 +17,7 @@ use pintle_codec::negotiate::Encoding;
 use pintle_connections::KubeletConfig;
 use pintle_controllers::manager::Selection;
 use pintle_controllers::{CertificateSigners, LegacyTokenCleaner, Trust};
+use pintle_encryption::Encryption;
 use pintle_features::Features;
 use pintle_metrics::Registry;
 use pintle_outbound::KeyPair;
@@ -93,6 +94,8 @@ pub struct StorageConfig {
     pub policy: Arc<StorePolicy>,
     /// Stores of single resources.
     pub overrides: StoreOverrides,
+    /// The encryption of values in all stores; without it, they are stored as they are.
+    pub encryption: Option<Arc<Encryption>>,
     /// Whether other API servers use the same store.
     pub is_shared: bool,
     /// The servers of the store, which `componentstatuses` lists. Empty: the backend is the only one.
@@ -156,6 +159,8 @@ pub struct AuthenticationConfig {
 
 /// How requests are treated before they reach a resource.
 pub struct RequestConfig {
+    /// Whether requests are limited by priority and fairness, with the sum of both limits as seats.
+    pub has_flow_control: bool,
     /// Requests that are worked on at once; zero for no limit.
     pub max_read_only: usize,
     pub max_mutating: usize,
@@ -284,6 +289,7 @@ impl Default for StorageConfig {
             encoding: Encoding::Protobuf,
             policy: Arc::default(),
             overrides: StoreOverrides::default(),
+            encryption: None,
             is_shared: false,
             servers: Vec::new(),
             body_pool: Arc::new(Pool::new(BODY_POOL)),
@@ -333,6 +339,7 @@ impl Default for AuthenticationConfig {
 impl Default for RequestConfig {
     fn default() -> RequestConfig {
         RequestConfig {
+            has_flow_control: true,
             max_read_only: 400,
             max_mutating: 200,
             timeout: Duration::from_secs(60),

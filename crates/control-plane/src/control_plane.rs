@@ -10,7 +10,7 @@ use pintle_storage::Backend;
 
 use crate::startup::Startup;
 use crate::stores::Stores;
-use crate::{Config, Error};
+use crate::{Config, Error, encryption};
 
 /// Time that tasks have to end by themselves when a control plane stops.
 const GRACE: Duration = Duration::from_secs(2);
@@ -44,8 +44,10 @@ impl ControlPlane {
     /// Errors: the configuration cannot be used, or the store does not answer.
     pub async fn start(backend: Arc<dyn Backend>, mut config: Config) -> Result<ControlPlane, Error> {
         let backends = std::iter::once(&backend).chain(&config.storage.overrides.backends).cloned().collect();
+        let (backend, encryption) = encryption::around(backend, &mut config)?;
         let mut startup = Startup::new(backend, &config)?;
         let mut health = startup.health(&mut config);
+        startup.add_encryption(&encryption, &mut health);
         let stores = startup.open_stores(&mut config).await?;
         let access = startup.access(&config, &stores)?;
         let storage_versions = startup.add_identity(&config, &stores)?;
@@ -55,6 +57,7 @@ impl ControlPlane {
         startup.measure_stores(&config, &stores, &resources)?;
         startup.add_resource_controllers(&config, &stores, &resources)?;
         let aggregator = startup.add_aggregator(&config, &stores, &resources, &documents, &mut health)?;
+        let flow_control = startup.flow_control(&config, &stores, &resources)?;
         let in_process =
             startup.add_managed_controllers(&config, &stores, &resources, aggregator.catalog())?;
 
@@ -68,6 +71,7 @@ impl ControlPlane {
             documents,
             &resources,
             &aggregator,
+            flow_control,
         );
         let server = Server::new(server);
         in_process.connect(server.handler());

@@ -9,9 +9,10 @@ use pintle_auth::authorizer::rbac::Escalation;
 use pintle_auth::{Authenticator, Authorizer};
 use pintle_codec::negotiate::{ENCODINGS, ENCODINGS_WITH_CBOR, Encoding};
 use pintle_controllers::manager::ElectionConfig;
-use pintle_controllers::{IdentityConfig, NamespaceDeletion, Peers, Runtime, ServiceConfig};
+use pintle_controllers::{Controller, IdentityConfig, NamespaceDeletion, Peers, Runtime, ServiceConfig};
 use pintle_discovery::GroupVersion;
 use pintle_documentation::Texts;
+use pintle_encryption::Encryption;
 use pintle_extensions::Extensions;
 use pintle_features::{Feature, Features};
 use pintle_metrics::Registry;
@@ -22,7 +23,7 @@ use pintle_runtime::{Random, Signal, Spawner};
 use pintle_schema::Resources;
 use pintle_server::chain::ChainConfig;
 use pintle_server::delegation::Delegation;
-use pintle_server::filters::UnpublishedVersions;
+use pintle_server::filters::{FlowControlConfig, UnpublishedVersions};
 use pintle_server::handlers::HealthRegistry;
 use pintle_server::lifecycle::{Hooks, Lifecycle};
 use pintle_server::{Documents, DocumentsConfig, Metrics, ServerConfig};
@@ -40,7 +41,10 @@ use crate::managed::ManagedControllers;
 use crate::resources::{ResourcesConfig, ServedResources};
 use crate::services::Services;
 use crate::stores::Stores;
-use crate::{Config, Error, aggregation, api_groups, components, health, identity, peers, storage_versions};
+use crate::{
+    Config, Error, aggregation, api_groups, components, encryption, flow_control, health, identity, peers,
+    storage_versions,
+};
 
 /// Interval of repairs of the endpoints of the service `kubernetes` by a server that has its store to itself.
 const ALONE_INTERVAL: Duration = Duration::from_secs(60);
@@ -58,6 +62,8 @@ pub(crate) struct Startup {
     /// The runtime of controllers, which end when long-running requests do.
     runtime: Runtime,
     settings: Settings,
+    /// The controller of the conditions of flow schemas, where there is one.
+    flow_schema_conditions: Option<Arc<dyn Controller>>,
     /// The built-in group versions that are served.
     served: Vec<GroupVersion>,
     encodings: &'static [Encoding],
@@ -99,6 +105,7 @@ impl Startup {
             spawner,
             runtime,
             settings: settings(config),
+            flow_schema_conditions: None,
             served: api_groups::served(&Resources::builtin()?, &config.api.groups, features)?,
             encodings: if has_cbor { ENCODINGS_WITH_CBOR } else { ENCODINGS },
         })
@@ -116,6 +123,12 @@ impl Startup {
         }
         let checks = std::mem::take(&mut config.health);
         health::registry(checks, &self.backend, &config.storage.overrides, &config.clock)
+    }
+
+    /// Adds the health checks of KMS plugins and the hook that follows the encryption's configuration.
+    pub(crate) fn add_encryption(&mut self, encryption: &Arc<Encryption>, health: &mut HealthRegistry) {
+        encryption::add_checks(encryption, health);
+        encryption::add_hook(encryption, &mut self.hooks, &self.spawner);
     }
 
     /// Opens the stores of all built-in kinds.
@@ -174,8 +187,11 @@ impl Startup {
             service_ranges: config.network.service_ranges.clone(),
             trust: config.authentication.trust.clone(),
             trust_changed: config.authentication.trust_changed.clone(),
+            has_flow_control: config.requests.has_flow_control,
         };
-        bootstrap.add_hooks(stores, &self.settings, &self.served, &mut self.hooks, &self.runtime)
+        self.flow_schema_conditions =
+            bootstrap.add_hooks(stores, &self.settings, &self.served, &mut self.hooks, &self.runtime)?;
+        Ok(())
     }
 
     /// Makes discovery and OpenAPI.
@@ -328,6 +344,31 @@ impl Startup {
         Ok(api)
     }
 
+    /// Makes priority and fairness with its hooks, if it is on.
+    pub(crate) fn flow_control(
+        &mut self,
+        config: &Config,
+        stores: &Stores,
+        resources: &ServedResources,
+    ) -> Result<Option<FlowControlConfig>, Error> {
+        let requests = &config.requests;
+        if !requests.has_flow_control {
+            self.hooks.post_start(flow_control::MAX_IN_FLIGHT_HOOK, || async { Ok(()) });
+            return Ok(None);
+        }
+        let parts = flow_control::Parts {
+            seats: requests.max_read_only.saturating_add(requests.max_mutating),
+            stores,
+            resources,
+            features: self.features,
+            registry: &self.registry,
+            metrics: &self.metrics,
+            conditions: self.flow_schema_conditions.take(),
+            runtime: &self.runtime,
+        };
+        flow_control::flow_control(parts, &mut self.hooks).map(Some)
+    }
+
     /// Completes the configuration of the server with the results of all stages.
     #[allow(clippy::too_many_arguments, reason = "one for each stage")]
     pub(crate) fn server_config(
@@ -339,6 +380,7 @@ impl Startup {
         documents: Arc<Documents>,
         resources: &ServedResources,
         aggregator: &Aggregator,
+        flow_control: Option<FlowControlConfig>,
     ) -> ServerConfig {
         let (features, stop) = (self.features, self.stop());
         let mut endpoints = config.endpoints;
@@ -354,6 +396,7 @@ impl Startup {
                 constrained_impersonation: features.enabled(Feature::ConstrainedImpersonation),
                 max_read_only: config.requests.max_read_only,
                 max_mutating: config.requests.max_mutating,
+                flow_control,
                 request_timeout: config.requests.timeout,
                 cors_allowed_origins: config.requests.cors_allowed_origins,
                 strict_transport_security: config.requests.strict_transport_security,

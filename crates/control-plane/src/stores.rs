@@ -34,6 +34,8 @@ const DECIDES_LATER_REQUESTS: &[(&str, &str)] = &[
     ("admissionregistration.k8s.io", "validatingadmissionpolicybindings"),
     ("admissionregistration.k8s.io", "validatingwebhookconfigurations"),
     ("apiextensions.k8s.io", "customresourcedefinitions"),
+    ("flowcontrol.apiserver.k8s.io", "flowschemas"),
+    ("flowcontrol.apiserver.k8s.io", "prioritylevelconfigurations"),
     ("networking.k8s.io", "ingressclasses"),
     ("storage.k8s.io", "storageclasses"),
 ];

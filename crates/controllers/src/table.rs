@@ -45,7 +45,7 @@ pub const CONTROLLERS: &[Registration] = &[
     registration("podcertificaterequestcleaner", MANAGED_HOOK),
     registration("podgroupprotection", MANAGED_HOOK),
     registration("priority_and_fairness_config_producer", FlowControl::HOOK),
-    registration("priority_and_fairness_config_queue", FlowControl::HOOK),
+    registration("priority_and_fairness_config_queue", FlowControl::CONSUMER_HOOK),
     registration("pvcprotection", MANAGED_HOOK),
     registration("pvprotection", MANAGED_HOOK),
     registration("resource-version-controller", MANAGED_HOOK),

@@ -103,7 +103,7 @@ impl Cluster {
         let schemas = self.of("flowschemas");
         let status = strategy::of(FLOW_CONTROL, "flowschemas/status", &Settings::default()).unwrap();
         let statuses = Arc::new(schemas.store().with_strategy(status));
-        FlowControl::new(self.of("prioritylevelconfigurations"), schemas, statuses, Clock::system())
+        FlowControl::new(self.of("prioritylevelconfigurations"), schemas, statuses, Clock::system(), true)
     }
 
     async fn get(&self, resource: &str, namespace: &str, name: &str) -> Option<Value> {
@@ -229,7 +229,7 @@ async fn missing_objects_are_restored_and_obsolete_ones_deleted() {
 async fn flow_schemas_say_at_once_whether_their_priority_level_exists() {
     let cluster = Cluster::new().await;
     let controller = Arc::new(cluster.flow_control());
-    let dangling = controller.dangling();
+    let dangling = controller.dangling().unwrap();
     let _tasks = support::started(vec![controller, dangling], Clock::system()).await;
     let (schemas, levels) = (cluster.of("flowschemas"), cluster.of("prioritylevelconfigurations"));
     let says = async |status: &str, reason: &str| {

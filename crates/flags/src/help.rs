@@ -72,7 +72,6 @@ fn usage(flag: &Flag) -> String {
     match flag.effect {
         Effect::Active => {}
         Effect::NotYet => text.push_str(" (no effect yet)"),
-        Effect::Control(_) => text.push_str(" (not there yet: the server does not start with it)"),
         Effect::Moot(why) => text.push_str(&format!(" (no effect: {why})")),
     }
     if let Some(reason) = flag.deprecated {

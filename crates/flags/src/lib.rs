@@ -15,7 +15,6 @@
 //! # Ok::<(), pintle_flags::Error>(())
 //! ```
 
-mod controls;
 mod error;
 mod gates;
 mod golang;

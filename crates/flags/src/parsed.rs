@@ -270,8 +270,7 @@ impl Parsed {
         let given = table::all()
             .filter(|flag| self.differs_from_default(flag.name) && !self.says_nothing_new(flag.name));
         let warning = |flag: &Flag| match flag.effect {
-            // A control that is not there keeps the server from starting.
-            Effect::Active | Effect::Control(_) => None,
+            Effect::Active => None,
             Effect::NotYet => Some(format!("--{} has no effect in this version of Pintle", flag.name)),
             Effect::Moot(why) => Some(format!("--{} has no effect in Pintle: {why}", flag.name)),
         };

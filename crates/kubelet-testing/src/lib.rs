@@ -1,20 +1,27 @@
 //! A kubelet for tests. It speaks the HTTPS API that an API server calls: `containerLogs`, `exec`, `attach`, `portForward`, over SPDY and
-//! WebSocket, and `pods`. Containers are processes of this machine; a terminal is a pipe that standard error shares.
+//! WebSocket, and `pods`. Containers are processes of this machine, and a terminal is a pseudo terminal.
+//!
+//! A kubelet that has joined an API server ([`Kubelet::join`]) keeps a node and its pods there, and asks it about requests that come
+//! without a certificate.
 //!
 //! It shares the codec of SPDY frames with the server under test, but WebSockets are another library's.
 
 #![allow(clippy::missing_panics_doc, reason = "tests")]
 
 mod forward;
+mod host;
+mod node;
 mod process;
+mod reviews;
 mod spdy;
+mod terminal;
 mod websocket;
 
 use std::collections::HashMap;
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use bytes::Bytes;
 use futures_util::stream;
@@ -25,10 +32,15 @@ use http_body_util::{BodyExt, Full, StreamBody};
 use hyper::body::{Frame, Incoming};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
+use pintle_outbound::Kubeconfig;
 use pintle_outbound::testing::{Authority, HttpsOptions, server_config};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio_rustls::TlsAcceptor;
+
+pub use terminal::Terminal;
+
+use host::Host;
 
 type Body = UnsyncBoxBody<Bytes, Infallible>;
 type Upgraded = TokioIo<hyper::upgrade::Upgraded>;
@@ -51,7 +63,7 @@ pub struct Seen {
 /// How a kubelet is set up.
 #[derive(Default)]
 pub struct Options {
-    /// The authority of clients, which need a certificate then.
+    /// The authority of clients, which need a certificate then, or a token that the API server knows.
     pub clients: Option<Authority>,
     /// The address to listen on: by default a port of 127.0.0.1.
     pub address: Option<SocketAddr>,
@@ -65,9 +77,15 @@ pub struct Kubelet {
     pub authority: Authority,
     state: Arc<State>,
     task: tokio::task::JoinHandle<()>,
+    /// Keeps the node.
+    keeping: Option<tokio::task::JoinHandle<()>>,
 }
 
 struct State {
+    /// Whether clients without a certificate are asked who they are.
+    insists: bool,
+    /// The API server, and the name of the node there.
+    host: OnceLock<(Host, String)>,
     ports: HashMap<u16, SocketAddr>,
     seen: Mutex<Vec<Seen>>,
     /// The log of every container, and whether it has ended.
@@ -78,7 +96,8 @@ struct State {
 impl Kubelet {
     pub async fn start(options: Options) -> Kubelet {
         let Options { clients, address, ports } = options;
-        let https = HttpsOptions { clients, ..HttpsOptions::default() };
+        let insists = clients.is_some();
+        let https = HttpsOptions { clients, allows_no_certificate: true, ..HttpsOptions::default() };
         let authority = Authority::new("kubelets");
         let listener = TcpListener::bind(address.unwrap_or(https.address)).await.expect("a port");
         let address = listener.local_addr().expect("an address");
@@ -86,6 +105,8 @@ impl Kubelet {
         let (certificate, key) = authority.issue(&["localhost", &host], |_| {});
         let acceptor = TlsAcceptor::from(Arc::new(server_config(&https, &certificate, &key)));
         let state = Arc::new(State {
+            insists,
+            host: OnceLock::new(),
             ports,
             seen: Mutex::default(),
             log: watch::Sender::default(),
@@ -119,7 +140,19 @@ impl Kubelet {
                 });
             }
         });
-        Kubelet { address, authority, state, task }
+        Kubelet { address, authority, state, task, keeping: None }
+    }
+
+    /// Joins an API server as a node of this name. It takes all pods, since it stands for a scheduler, too.
+    pub fn join(&mut self, kubeconfig: &Kubeconfig, name: &str) {
+        let host = (Host::new(kubeconfig), name.to_owned());
+        assert!(self.state.host.set(host).is_ok(), "a kubelet joins once");
+        let (state, address) = (self.state.clone(), self.address);
+        self.keeping = Some(tokio::spawn(async move {
+            if let Some((host, name)) = state.host.get() {
+                node::keep(host, name, address).await;
+            }
+        }));
     }
 
     pub fn seen(&self) -> Vec<Seen> {
@@ -145,6 +178,9 @@ impl Kubelet {
 impl Drop for Kubelet {
     fn drop(&mut self) {
         self.task.abort();
+        if let Some(keeping) = &self.keeping {
+            keeping.abort();
+        }
     }
 }
 
@@ -189,6 +225,17 @@ impl State {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner).push(seen);
         let query = Query::parse(request.uri().query().unwrap_or_default());
         let path = request.uri().path().to_owned();
+        if self.insists && !certified {
+            let refusal = match self.host.get() {
+                Some((host, node)) => {
+                    reviews::refusal(host, node, request.method(), &path, request.headers()).await
+                }
+                None => Some((StatusCode::UNAUTHORIZED, "Unauthorized".to_owned())),
+            };
+            if let Some((code, why)) = refusal {
+                return text(code, why);
+            }
+        }
         let what = path.split('/').nth(1).unwrap_or_default();
         match what {
             "containerLogs" => self.logs(&query),
@@ -275,6 +322,7 @@ impl State {
             answer.insert(VERSION, HeaderValue::from_static(version));
         }
         let upgrade = hyper::upgrade::on(&mut request);
+        let place: Vec<String> = request.uri().path().split('/').skip(2).map(str::to_owned).collect();
         tokio::spawn(async move {
             let Ok(stream) = upgrade.await else { return };
             self.streaming.fetch_add(1, Ordering::SeqCst);
@@ -283,7 +331,14 @@ impl State {
                 ("portForward", true) => websocket::forward(stream, &self, &query).await,
                 ("portForward", false) => forward::serve(stream, &self).await,
                 (_, true) => websocket::run(stream, &what, &query).await,
-                (_, false) => process::serve(stream, &what, &query).await,
+                (_, false) => {
+                    let ended = process::serve(stream, &what, &query).await;
+                    if let (Some(Ok(status)), "attach", Some((host, _)), [namespace, name, ..]) =
+                        (ended, &*what, self.host.get(), &place[..])
+                    {
+                        let _ = node::end(host, namespace, name, status.code().unwrap_or(137)).await;
+                    }
+                }
             }
             self.streaming.fetch_sub(1, Ordering::SeqCst);
         });

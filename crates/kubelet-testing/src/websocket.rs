@@ -1,5 +1,7 @@
 //! Streams over WebSocket as kubelets speak it: the first byte of a message is its channel.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use futures_util::{SinkExt, StreamExt};
 use http::header::{SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_PROTOCOL, UPGRADE};
@@ -12,7 +14,8 @@ use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_tungstenite::tungstenite::protocol::Role;
 
-use crate::{Query, State, Upgraded, process};
+use crate::process::Process;
+use crate::{Query, State, Terminal, Upgraded, process};
 
 /// The subprotocols of this kubelet; none is one, too.
 const PROTOCOLS: [&str; 2] = ["v4.channel.k8s.io", "channel.k8s.io"];
@@ -38,26 +41,37 @@ pub(crate) async fn run(stream: Upgraded, what: &str, query: &Query) {
     let socket = WebSocketStream::from_raw_socket(stream, Role::Server, None).await;
     let (mut sink, mut messages) = socket.split();
     let message = |channel: u8, data: &[u8]| Message::Binary(Bytes::from([&[channel], data].concat()));
-    let mut child = match process::start(what, query) {
-        Ok(child) => child,
+    let Process { mut child, terminal } = match process::start(what, query) {
+        Ok(process) => process,
         Err(why) => {
             let _ = sink.send(message(3, process::status(Err(why)).as_bytes())).await;
             return;
         }
     };
+    let terminal = terminal.map(Arc::new);
     let mut stdin = child.stdin.take();
     let (send, mut output) = mpsc::channel(16);
-    let (out, err) = (child.stdout.take(), child.stderr.take());
-    tokio::spawn(read(out.expect("a pipe"), 1, send.clone()));
-    tokio::spawn(read(err.expect("a pipe"), 2, send));
+    match &terminal {
+        Some(terminal) => drop(tokio::spawn(print(terminal.clone(), send))),
+        None => {
+            let (out, err) = (child.stdout.take(), child.stderr.take());
+            tokio::spawn(read(out.expect("a pipe"), 1, send.clone()));
+            tokio::spawn(read(err.expect("a pipe"), 2, send));
+        }
+    }
     loop {
         tokio::select! {
             received = messages.next() => match received {
-                Some(Ok(Message::Binary(data))) if data.first() == Some(&0) => {
-                    if let Some(stdin) = &mut stdin {
-                        let _ = stdin.write_all(&data[1..]).await;
+                Some(Ok(Message::Binary(data))) => match (data.split_first(), &terminal) {
+                    (Some((0, data)), Some(terminal)) => drop(terminal.write_all(data).await),
+                    (Some((4, data)), Some(terminal)) => process::resize(terminal, data),
+                    (Some((0, data)), None) => {
+                        if let Some(stdin) = &mut stdin {
+                            let _ = stdin.write_all(data).await;
+                        }
                     }
-                }
+                    _ => {}
+                },
                 Some(Ok(Message::Close(_)) | Err(_)) | None => return,
                 Some(Ok(_)) => {}
             },
@@ -77,6 +91,15 @@ async fn read(mut from: impl tokio::io::AsyncRead + Unpin, channel: u8, to: mpsc
     let mut buffer = vec![0; 32 << 10];
     while let Ok(size @ 1..) = from.read(&mut buffer).await {
         if to.send((channel, buffer[..size].to_vec())).await.is_err() {
+            return;
+        }
+    }
+}
+
+async fn print(terminal: Arc<Terminal>, to: mpsc::Sender<(u8, Vec<u8>)>) {
+    let mut buffer = vec![0; 32 << 10];
+    while let Ok(size @ 1..) = terminal.read(&mut buffer).await {
+        if to.send((1, buffer[..size].to_vec())).await.is_err() {
             return;
         }
     }

@@ -47,7 +47,7 @@ impl<B: MetricVecBuilder> Family<MetricVec<B>> {
         let values: Vec<&str> = values
             .iter()
             .zip(&self.allowed)
-            .map(|(value, allowed)| if is_allowed(value, allowed.as_ref()) { *value } else { UNEXPECTED })
+            .map(|(value, allowed)| expected(value, allowed.as_ref()))
             .collect();
         self.metrics.with_label_values(&values)
     }
@@ -60,6 +60,11 @@ impl<B: MetricVecBuilder> Family<MetricVec<B>> {
             let _ = self.metrics.remove_label_values(values);
         }
     }
+}
+
+/// Returns the value to expose for one of a client.
+pub(crate) fn expected<'v>(value: &'v str, allowed: Option<&BTreeSet<String>>) -> &'v str {
+    if is_allowed(value, allowed) { value } else { UNEXPECTED }
 }
 
 fn is_allowed(value: &str, allowed: Option<&BTreeSet<String>>) -> bool {

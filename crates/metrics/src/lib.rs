@@ -27,12 +27,14 @@ mod family;
 mod options;
 mod registry;
 mod summary;
+mod timed;
 
 pub use family::{Counters, Family, FloatGauges, Gauges, Histograms};
 pub use options::{AllowListError, Options};
 pub use prometheus::{Error, Gauge as FloatGauge, Histogram, IntCounter as Counter, IntGauge as Gauge};
 pub use registry::Registry;
 pub use summary::Summary;
+pub use timed::{Sample, TimedRatio};
 
 /// The buckets that Prometheus' client libraries use unless told otherwise.
 pub const DEFAULT_BUCKETS: [f64; 11] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0];

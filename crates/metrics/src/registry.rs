@@ -10,7 +10,8 @@ use prometheus::{
     Opts, TextEncoder,
 };
 
-use crate::{Counters, Family, FloatGauges, Gauges, Histograms, Options, Summary};
+use crate::timed::HistogramsAtScrape;
+use crate::{Counters, Family, FloatGauges, Gauges, Histograms, Options, Sample, Summary};
 
 type Refresh = Arc<dyn Fn() -> Pin<Box<dyn Future<Output = ()> + Send>> + Send + Sync>;
 
@@ -86,6 +87,19 @@ impl Registry {
     ) -> Result<Histograms, Error> {
         let options = HistogramOpts::new(name, help).buckets(buckets.to_vec());
         self.family(name, labels, HistogramVec::new(options, labels)?)
+    }
+
+    /// Makes histograms whose samples `read` returns whenever they are scraped, with their label values.
+    pub fn histograms_at_scrape(
+        &self,
+        name: &str,
+        help: &str,
+        labels: &[&str],
+        buckets: &'static [f64],
+        read: impl Fn() -> Vec<(Vec<String>, Sample)> + Send + Sync + 'static,
+    ) -> Result<(), Error> {
+        let histograms = HistogramsAtScrape::new(name, help, labels, buckets, &self.0.options, read)?;
+        self.register(name, Box::new(histograms))
     }
 
     /// Makes a histogram without labels, which is exposed from the start.

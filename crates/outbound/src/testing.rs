@@ -138,6 +138,8 @@ pub struct HttpsOptions {
     pub http2: bool,
     /// Asks clients for a certificate of this authority, and insists.
     pub clients: Option<Authority>,
+    /// Does not insist.
+    pub allows_no_certificate: bool,
     /// Its certificate says that it is an authority, as many do that were made by hand.
     pub is_authority: bool,
 }
@@ -150,6 +152,7 @@ impl Default for HttpsOptions {
             address,
             http2: true,
             clients: None,
+            allows_no_certificate: false,
             is_authority: false,
         }
     }
@@ -248,8 +251,11 @@ pub fn server_config(options: &HttpsOptions, certificate: &str, key: &str) -> Se
         Some(authority) => {
             let mut roots = rustls::RootCertStore::empty();
             roots.add(authority.certificate.clone()).expect("an authority");
-            let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider).build();
-            builder.with_client_cert_verifier(verifier.expect("a verifier"))
+            let mut verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider);
+            if options.allows_no_certificate {
+                verifier = verifier.allow_unauthenticated();
+            }
+            builder.with_client_cert_verifier(verifier.build().expect("a verifier"))
         }
         None => builder.with_no_client_auth(),
     };

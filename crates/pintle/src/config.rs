@@ -9,6 +9,7 @@ use pintle_control_plane::{
     AggregationConfig, ApiConfig, ApiGroupsConfig, Config, ControllersConfig, HealthConfig, RequestConfig,
     ShutdownConfig, StorageConfig, kubernetes_version,
 };
+use pintle_encryption::Encryption;
 use pintle_flags::Parsed;
 use pintle_logging as logging;
 use pintle_outbound::egress::Selector;
@@ -38,6 +39,7 @@ pub(crate) struct Parts<'a> {
     pub(crate) listening: SocketAddr,
     pub(crate) egress: Option<Selector>,
     pub(crate) signer: Option<ExternalSigner>,
+    pub(crate) encryption: Option<Arc<Encryption>>,
     pub(crate) storage: &'a Storage,
     pub(crate) certificates: &'a Certificates,
 }
@@ -45,7 +47,17 @@ pub(crate) struct Parts<'a> {
 /// Returns the configuration of the control plane.
 pub(crate) fn complete(parts: Parts<'_>) -> anyhow::Result<Config> {
     let Parts {
-        flags, options, defaults, requests, listening, egress, signer, storage, certificates, ..
+        flags,
+        options,
+        defaults,
+        requests,
+        listening,
+        egress,
+        signer,
+        encryption,
+        storage,
+        certificates,
+        ..
     } = parts;
     let (features, spawner) = (flags.features(), defaults.spawner());
     let accounts = service_accounts::load(options, &certificates.cert_dir, signer)?;
@@ -84,7 +96,10 @@ pub(crate) fn complete(parts: Parts<'_>) -> anyhow::Result<Config> {
         authentication,
         authorization: Box::new(move |cluster| Ok(authorization.authorizer(cluster)?)),
         requests,
-        storage: storage_config(options, storage, egress::etcd(egress.as_ref())),
+        storage: StorageConfig {
+            encryption,
+            ..storage_config(options, storage, egress::etcd(egress.as_ref()))
+        },
         api: api(flags, options)?,
         network: addresses::network(options, listening, egress)?,
         controllers: controllers(options, certificates)?,
@@ -187,6 +202,7 @@ pub(crate) fn requests(options: &Options) -> anyhow::Result<RequestConfig> {
             .with_context(|| format!("--cors-allowed-origins: {origin:?} is not a regular expression"))
     };
     Ok(RequestConfig {
+        has_flow_control: options.has_flow_control,
         max_read_only: options.max_read_only,
         max_mutating: options.max_mutating,
         timeout: options.request_timeout,

@@ -11,6 +11,7 @@ mod certificates;
 mod client;
 mod config;
 mod egress;
+mod encryption;
 mod envtest;
 mod external_signer;
 mod files;

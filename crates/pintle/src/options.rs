@@ -17,11 +17,13 @@ use pintle_resources::service::PortRange;
 
 mod audit;
 mod controllers;
+mod encryption;
 mod peers;
 mod serving;
 
 pub(crate) use audit::{AuditLogOptions, AuditLogTarget, AuditOptions, AuditWebhookOptions};
 pub(crate) use controllers::{AuthorityFiles, ControllerOptions};
+pub(crate) use encryption::EncryptionOptions;
 pub(crate) use peers::{
     AuthenticationSource, AuthorizationWebhookOptions, OidcOptions, PeerOptions, RequestHeaderOptions,
     TokenWebhookOptions,
@@ -30,6 +32,7 @@ pub(crate) use serving::ServingOptions;
 
 pub(crate) struct Options {
     pub(crate) store: StoreOptions,
+    pub(crate) encryption: EncryptionOptions,
     pub(crate) serving: ServingOptions,
     pub(crate) api: ApiOptions,
     pub(crate) audit: AuditOptions,
@@ -44,6 +47,7 @@ pub(crate) struct Options {
     pub(crate) close_unauthenticated: bool,
     pub(crate) service_accounts: ServiceAccountOptions,
     /// Number of requests that are worked on at once; zero for no limit.
+    pub(crate) has_flow_control: bool,
     pub(crate) max_read_only: usize,
     pub(crate) max_mutating: usize,
     pub(crate) request_timeout: Duration,
@@ -152,6 +156,7 @@ impl Options {
     pub(crate) fn from_flags(flags: &Parsed) -> anyhow::Result<Options> {
         Ok(Options {
             store: store(flags)?,
+            encryption: EncryptionOptions::from_flags(flags),
             serving: ServingOptions::from_flags(flags),
             api: api(flags),
             audit: AuditOptions::from_flags(flags),
@@ -164,6 +169,7 @@ impl Options {
             uid_from_certificates: flags.features().enabled(Feature::AllowParsingUserUIDFromCertAuth),
             close_unauthenticated: flags.features().enabled(Feature::UnauthenticatedHTTP2DOSMitigation),
             service_accounts: service_accounts(flags),
+            has_flow_control: flags.bool("enable-priority-and-fairness"),
             max_read_only: usize::try_from(flags.int("max-requests-inflight")).unwrap_or_default(),
             max_mutating: usize::try_from(flags.int("max-mutating-requests-inflight")).unwrap_or_default(),
             request_timeout: flags.duration("request-timeout"),

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::bail;
 use pintle_audit::Auditor;
 use pintle_control_plane::{Config, ControlPlane, RequestConfig};
 use pintle_flags::Parsed;
@@ -19,7 +18,7 @@ use crate::options::Options;
 use crate::port_file::PortFile;
 use crate::signals::Signals;
 use crate::storage::Storage;
-use crate::{audit, banner, config, egress, print, service_accounts};
+use crate::{audit, banner, config, egress, encryption, print, service_accounts};
 
 pub(crate) fn run(flags: &Parsed) -> anyhow::Result<()> {
     let logging = Arc::new(start_logging(flags)?);
@@ -32,9 +31,6 @@ pub(crate) fn run(flags: &Parsed) -> anyhow::Result<()> {
         if size.parse() != Ok(0) {
             tracing::warn!("Dropping watch-cache-size for {resource} - watchCache size is now dynamic");
         }
-    }
-    if let Some(missing) = flags.missing_controls() {
-        bail!(missing);
     }
     let options = Options::from_flags(flags)?;
     service_accounts::check(&options.service_accounts)?;
@@ -97,9 +93,10 @@ async fn serve_requests(
 
     let opening = async {
         let signer = ExternalSigner::connect(options, &defaults).await?;
-        anyhow::Ok((signer, Storage::open(options, egress::etcd(egress.as_ref())).await?))
+        let encryption = encryption::load(options, &defaults).await?;
+        anyhow::Ok((signer, encryption, Storage::open(options, egress::etcd(egress.as_ref())).await?))
     };
-    let (signer, storage) = tokio::select! {
+    let (signer, encryption, storage) = tokio::select! {
         opened = opening => opened?,
         _ = signals.received() => return Ok(()),
     };
@@ -116,6 +113,7 @@ async fn serve_requests(
         listening,
         egress,
         signer,
+        encryption,
         storage,
         certificates,
     };

@@ -13,9 +13,10 @@ use pintle_runtime::{Clock, Random};
 
 use crate::filter::{Chain, Filter, Handler};
 use crate::filters::{
-    Audit, AuditId, Authentication, Authorization, CacheControl, Compression, Cors, Deadline, Goaway, Hsts,
-    Impersonation, InFlight, Limits, Logging, Measurement, PanicRecovery, ParseRequestInfo, RetryAfter,
-    StatusEncoding, StorageVersions, UnpublishedVersions, Unsecured, WarningHeaders,
+    Audit, AuditId, Authentication, Authorization, CacheControl, Compression, Cors, Deadline,
+    FlowControlConfig, Goaway, Hsts, Impersonation, InFlight, Limits, Logging, Measurement, PanicRecovery,
+    ParseRequestInfo, PriorityAndFairness, RetryAfter, StatusEncoding, StorageVersions, UnpublishedVersions,
+    Unsecured, WarningHeaders,
 };
 use crate::lifecycle::{Draining, Lifecycle};
 use crate::metrics::Metrics;
@@ -32,9 +33,11 @@ pub struct ChainConfig {
     pub authorizer: Arc<dyn Authorizer>,
     /// Whether impersonation may be allowed per verb (`ConstrainedImpersonation`).
     pub constrained_impersonation: bool,
-    /// Limit on the requests that are executed at once; zero for none.
+    /// Limit on the requests that are executed at once without flow control; zero for none.
     pub max_read_only: usize,
     pub max_mutating: usize,
+    /// Priority and fairness, where it is on.
+    pub flow_control: Option<FlowControlConfig>,
     pub request_timeout: Duration,
     pub cors_allowed_origins: Vec<Regex>,
     pub strict_transport_security: Option<HeaderValue>,
@@ -64,6 +67,7 @@ impl ChainConfig {
             constrained_impersonation: true,
             max_read_only: 400,
             max_mutating: 200,
+            flow_control: None,
             request_timeout: Duration::from_secs(60),
             cors_allowed_origins: Vec::new(),
             strict_transport_security: None,
@@ -88,6 +92,7 @@ pub fn build(
     answers: &Draining,
     metrics: &Metrics,
 ) -> Chain {
+    let limits = limits(&config, metrics);
     let mut filters: Vec<Box<dyn Filter>> = vec![
         // Outermost, so that every answer carries the name of its request, also the one for a panic.
         Box::new(AuditId(config.random.clone())),
@@ -141,8 +146,8 @@ pub fn build(
     let impersonation =
         Impersonation::new(config.authorizer.clone(), config.constrained_impersonation, metrics.clone());
     filters.push(Box::new(impersonation));
-    // The place of priority and fairness: it classifies by the effective user, before the cost of authorization.
-    filters.push(Box::new(Limits::new(config.max_read_only, config.max_mutating, metrics.clone())));
+    // By the effective user, before the cost of authorization.
+    filters.push(limits);
     let mut inner: Vec<Box<dyn Filter>> = vec![
         // Nothing behind it asks again.
         Box::new(Authorization { authorizer: config.authorizer, metrics: metrics.clone() }),
@@ -154,6 +159,16 @@ pub fn build(
     // Last: only handlers' answers are long.
     inner.push(Box::new(Compression { api: config.compression }));
     Chain::new(filters, offloading(inner, handler, metrics))
+}
+
+/// Returns the filter that bounds the requests that are executed at once.
+fn limits(config: &ChainConfig, metrics: &Metrics) -> Box<dyn Filter> {
+    match &config.flow_control {
+        Some(flow_control) => {
+            Box::new(PriorityAndFairness::new(flow_control.clone(), config.request_timeout, metrics.clone()))
+        }
+        None => Box::new(Limits::new(config.max_read_only, config.max_mutating, metrics.clone())),
+    }
 }
 
 /// Everything that may take long, from authorization on: what needs more than a moment is moved to other threads. The filters
@@ -196,7 +211,7 @@ pub(crate) fn build_unsecured(
     if let Some(auditor) = config.auditor.clone() {
         filters.push(Box::new(Audit { auditor, encodings: config.encodings }));
     }
-    filters.push(Box::new(Limits::new(config.max_read_only, config.max_mutating, metrics.clone())));
+    filters.push(limits(config, metrics));
     let mut inner: Vec<Box<dyn Filter>> = Vec::new();
     if let Some(unpublished) = config.unpublished.clone() {
         inner.push(Box::new(StorageVersions { unpublished }));

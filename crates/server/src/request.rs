@@ -12,6 +12,7 @@ use http::request::Parts;
 use pintle_audit::AuditContext;
 use pintle_auth::authenticator::Notes;
 use pintle_auth::{PeerCertificates, User};
+use pintle_flow_control::WatchRegistration;
 use rustls_pki_types::CertificateDer;
 use tokio::sync::Notify;
 use tokio::time::Instant;
@@ -44,6 +45,8 @@ pub struct Request {
     pub is_in_process: bool,
     /// The permission to execute it; `None` where requests are not limited.
     pub(crate) slot: Option<Slot>,
+    /// Its registration as a watch; `None` where watches are not counted.
+    pub(crate) watch: Option<Arc<WatchRegistration>>,
     /// The server's memory that its body takes; `None` where that is not limited.
     pub(crate) reserved: Option<ReservedBytes>,
 }
@@ -67,6 +70,7 @@ impl Request {
             audit: None,
             is_in_process: false,
             slot: None,
+            watch: None,
             reserved: None,
         })
     }

@@ -12,7 +12,8 @@ use crate::Documents;
 use crate::chain::{self, ChainConfig};
 use crate::filter::Handler;
 use crate::handlers::{
-    FlagsPage, HealthRegistry, Index, MetricsEndpoint, StatusPage, Version, VersionEndpoint,
+    DUMPS, FlagsPage, FlowControlDump, HealthRegistry, Index, MetricsEndpoint, StatusPage, Version,
+    VersionEndpoint,
 };
 use crate::lifecycle::{Draining, Hook, HookDone, Hooks, Lifecycle, Signal};
 use crate::metrics::Metrics;
@@ -133,6 +134,11 @@ impl Server {
             router.uncounted("/statusz", page);
         }
         let index = router.paths();
+        for (path, dump) in DUMPS {
+            if let Some(flow_control) = &chain.flow_control {
+                router.uncounted(path, FlowControlDump { control: flow_control.control.clone(), dump });
+            }
+        }
         router.uncounted("/version/", VersionEndpoint::new(&version));
         router.uncounted("/", Index::new(index.clone(), documents.clone()));
         router.uncounted("/index.html", Index::new(index, documents));

@@ -134,6 +134,7 @@ impl<'t> Group<'t> {
             lease: crate::record::lease_id(lease),
             key,
             value,
+            stale: false,
         };
         Ok(Change::new(Event::Put { kv, prev: None }, prev))
     }

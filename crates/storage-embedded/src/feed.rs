@@ -47,6 +47,7 @@ impl Change {
             };
             match &mut event {
                 Event::Put { prev, .. } | Event::Delete { prev, .. } => *prev = value,
+                Event::Unreadable(_) => {}
             }
         }
         Ok(event)
@@ -71,7 +72,7 @@ impl Committed {
             .map(|change| match &change.event {
                 // Twice, because the value before is about as large and may join it.
                 Event::Put { kv, .. } => Committed::OVERHEAD + kv.key.len() + 2 * kv.value.len(),
-                Event::Delete { key, .. } => Committed::OVERHEAD + key.len(),
+                Event::Delete { .. } | Event::Unreadable(_) => Committed::OVERHEAD + change.event.key().len(),
             })
             .sum();
         Committed { revision, changes, bytes }
@@ -189,6 +190,7 @@ mod tests {
             create_revision: Revision(revision),
             mod_revision: Revision(revision),
             lease: None,
+            stale: false,
         };
         Committed::new(revision, vec![Change::new(Event::Put { kv, prev: None }, None)])
     }

@@ -117,6 +117,7 @@ impl<'a> Record<'a> {
             create_revision: Revision(self.create_revision),
             mod_revision: Revision(revision),
             lease: lease_id(self.lease),
+            stale: false,
         }
     }
 }

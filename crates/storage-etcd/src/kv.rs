@@ -55,6 +55,7 @@ pub(crate) fn key_value(kv: proto::KeyValue) -> KeyValue {
         create_revision: from_etcd(kv.create_revision),
         mod_revision: from_etcd(kv.mod_revision),
         lease: (kv.lease != 0).then_some(LeaseId(kv.lease)),
+        stale: false,
     }
 }
 

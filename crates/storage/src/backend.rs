@@ -26,12 +26,12 @@ pub trait Backend: Send + Sync + 'static {
     /// One key, at the newest revision (linearizably) or at an older one. The second value is the newest revision of
     /// the store when it answered.
     ///
-    /// Errors: `Compacted`, `FutureRevision`.
+    /// Errors: `Compacted`, `FutureRevision`; `Undecryptable` and `Unreadable` from a backend in between.
     async fn get(&self, key: &[u8], at: Option<Revision>) -> Result<(Option<KeyValue>, Revision)>;
 
     /// Keys of a prefix. All pages read `at` the same revision belong together.
     ///
-    /// Errors: `Compacted`, `FutureRevision`.
+    /// Errors: as for `get`.
     async fn range(&self, request: RangeRequest) -> Result<Range>;
 
     /// How many keys start with `prefix`, at the newest revision.
@@ -40,7 +40,8 @@ pub trait Backend: Send + Sync + 'static {
     /// Compares and then changes or reads, atomically. Returns after the changes are durable.
     ///
     /// Errors: `InvalidArgument`, `TooLarge`, `NoSpace`, `LeaseNotFound`; `Unavailable` means not applied, `Unknown`
-    /// means perhaps.
+    /// means perhaps. `NotEncrypted` and `Unreadable` from a backend in between: not applied; `Undecryptable`: not applied, and what
+    /// is there instead cannot be read.
     async fn txn(&self, txn: Txn) -> Result<TxnResult>;
 
     /// Returns the value that a read would return after writing this one. Called instead of a `txn` for dry runs.
@@ -54,6 +55,8 @@ pub trait Backend: Send + Sync + 'static {
     ///
     /// `from` before the compacted revision is `Compacted`, either here or as the first item of the stream. At the
     /// compacted revision itself a store may have forgotten a deletion already; everything after it is there.
+    ///
+    /// A change whose value cannot be decrypted is delivered as [`crate::Event::Unreadable`] in its place, and the watch goes on.
     async fn watch(&self, request: WatchRequest) -> Result<WatchStream>;
 
     /// Asks every open watch of this backend to report its progress soon, up to at least the revision that was the

@@ -1,6 +1,6 @@
 //! Errors of a store, in the terms of its caller.
 
-use crate::Revision;
+use crate::{Revision, UnreadableValue};
 
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -54,7 +54,20 @@ pub enum Error {
     #[error("{0}")]
     Unreadable(String),
 
+    /// Stored values that were to be read could not be decrypted: those of the read, up to a hundred and one, in its order. It may
+    /// succeed later, so nothing keeps the outcome.
+    #[error("{}", reason_of_first(.0))]
+    Undecryptable(Vec<UnreadableValue>),
+
+    /// A value that was to be written could not be encrypted. The write did not happen.
+    #[error("{0}")]
+    NotEncrypted(String),
+
     /// The store is closing. The request had no effect.
     #[error("storage is closed")]
     Closed,
+}
+
+fn reason_of_first(values: &[UnreadableValue]) -> &str {
+    values.first().map(|value| &*value.reason).unwrap_or_default()
 }

@@ -28,6 +28,6 @@ pub use error::{Error, Result};
 pub use lease::LeaseId;
 pub use metrics::Metrics;
 pub use types::{
-    Compare, Event, KeyValue, Op, Range, RangeRequest, Revision, Stats, Txn, TxnResult, WatchItem,
-    WatchRequest,
+    Compare, Event, KeyValue, Op, Range, RangeRequest, Revision, Stats, Txn, TxnResult, UnreadableValue,
+    WatchItem, WatchRequest,
 };

@@ -38,6 +38,9 @@ pub struct KeyValue {
     pub mod_revision: Revision,
     /// The lease that will delete the key when it ends.
     pub lease: Option<LeaseId>,
+    /// The store does not hold the value as it would be written today: under another key, or in another version. A writer that has
+    /// nothing to change writes it all the same. Only a backend that transforms values sets it.
+    pub stale: bool,
 }
 
 /// Which keys to read.
@@ -153,6 +156,17 @@ pub enum Event {
         /// As for `Put`.
         prev: Option<KeyValue>,
     },
+    /// A change with a value that a backend in between could not transform.
+    Unreadable(UnreadableValue),
+}
+
+/// A stored value that a backend in between could not transform.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnreadableValue {
+    pub key: Bytes,
+    /// The revision of the value; in an [`Event`], that of the change.
+    pub revision: Revision,
+    pub reason: String,
 }
 
 impl Event {
@@ -160,6 +174,7 @@ impl Event {
         match self {
             Event::Put { kv, .. } => &kv.key,
             Event::Delete { key, .. } => key,
+            Event::Unreadable(value) => &value.key,
         }
     }
 
@@ -167,6 +182,7 @@ impl Event {
         match self {
             Event::Put { kv, .. } => kv.mod_revision,
             Event::Delete { revision, .. } => *revision,
+            Event::Unreadable(value) => value.revision,
         }
     }
 

@@ -235,8 +235,7 @@ impl Controller for RemoteAvailability {
     }
 
     fn workers(&self) -> usize {
-        // One that waits for a server that does not answer must not hold up others.
-        5
+        crate::WAITERS
     }
 
     fn rate_limits(&self) -> RateLimits {

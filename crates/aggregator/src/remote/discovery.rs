@@ -184,8 +184,7 @@ impl Controller for DiscoveryController {
     }
 
     fn workers(&self) -> usize {
-        // One that waits for a server that does not answer must not hold up others.
-        4
+        crate::WAITERS
     }
 
     fn rate_limits(&self) -> RateLimits {

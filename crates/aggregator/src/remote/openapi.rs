@@ -168,7 +168,10 @@ impl Controller for OpenApiController {
     }
 
     async fn reconcile(&self, name: &str) -> Result<Requeue> {
-        let Some(remote) = self.services.named(name) else { return Ok(Requeue::Never) };
+        // One that is not available is fetched when it becomes so, which is a change.
+        let Some(remote) = self.services.named(name).filter(|remote| remote.is_available) else {
+            return Ok(Requeue::Never);
+        };
         let fetched = self.fetch(&remote).await.map_err(|reason| Box::new(Status::plain(reason)))?;
         // Another server has it now, whose event is queued.
         if !self.services.named(name).is_some_and(|now| Arc::ptr_eq(&now.server, &remote.server)) {
@@ -191,8 +194,7 @@ impl Controller for OpenApiController {
     }
 
     fn workers(&self) -> usize {
-        // One that waits for a server that does not answer must not hold up others.
-        2
+        crate::WAITERS
     }
 
     fn rate_limits(&self) -> RateLimits {

@@ -54,11 +54,20 @@ pub(crate) struct Request {
     accept: &'static str,
     content_type: &'static str,
     body: Bytes,
+    /// The user to act as, if not the one of the credentials.
+    user: Option<&'static str>,
 }
 
 impl Request {
     pub(crate) fn get(path: impl Into<String>) -> Request {
-        Request { method: Method::GET, path: path.into(), accept: JSON, content_type: "", body: Bytes::new() }
+        Request {
+            method: Method::GET,
+            path: path.into(),
+            accept: JSON,
+            content_type: "",
+            body: Bytes::new(),
+            user: None,
+        }
     }
 
     pub(crate) fn delete(path: impl Into<String>) -> Request {
@@ -79,6 +88,11 @@ impl Request {
         body: impl Into<Bytes>,
     ) -> Request {
         Request { method: Method::PATCH, content_type, ..Request::post(path, body) }
+    }
+
+    pub(crate) fn acting_as(mut self, user: &'static str) -> Request {
+        self.user = Some(user);
+        self
     }
 
     pub(crate) fn accept(mut self, accept: &'static str) -> Request {
@@ -246,6 +260,9 @@ impl Connection {
         }
         if let Some(token) = &self.client.token {
             builder = builder.header(AUTHORIZATION, token);
+        }
+        if let Some(user) = request.user {
+            builder = builder.header("impersonate-user", user);
         }
         let mut sender = self.sender.clone();
         sender.ready().await.with_context(lost)?;

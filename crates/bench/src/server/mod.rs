@@ -5,7 +5,9 @@
 //! of a cluster would remove pods of nodes that are not there.
 
 mod client;
+mod connections;
 pub(crate) mod definitions;
+mod fairness;
 pub(crate) mod floor;
 mod kubeconfig;
 mod load;
@@ -67,13 +69,23 @@ async fn run(
         let starts = if arguments.measures("start") { STARTS } else { 1 };
         let (own, start_rows) = own_server(arguments, directory, starts)?;
         targets.push(Target::own(own, arguments.program.clone(), arguments.connections).await?);
+        // The table has a cell for each server, and only one was started so often.
+        if arguments.measures("start") && arguments.encryption.is_none() && arguments.audit.is_none() {
+            rows.extend(start_rows);
+        }
         if let Some(level) = &arguments.audit {
             let own = Own::start_audited(&arguments.program, &directory.join("audited"), level)?;
-            let target = Target::own(own, arguments.program.clone(), arguments.connections).await?;
-            targets.push(Target { name: format!("audit: {level}"), ..target });
+            let mut audited = Target::own(own, arguments.program.clone(), arguments.connections).await?;
+            audited.name = format!("audit: {level}");
+            targets.push(audited);
         }
-        if arguments.measures("start") {
-            rows.extend(start_rows.into_iter().map(|row| row.beside_none(targets.len())));
+        if let Some(provider) = &arguments.encryption {
+            let data = directory.join("encrypted");
+            own::encrypt(&data, provider)?;
+            let own = Own::start(&arguments.program, &data)?;
+            let mut encrypted = Target::own(own, arguments.program.clone(), arguments.connections).await?;
+            encrypted.name = format!("with {provider}");
+            targets.push(encrypted);
         }
     }
     for running in &arguments.running {
@@ -82,7 +94,7 @@ async fn run(
     if arguments.measures("idle") {
         rows.push(idle(targets).await);
     }
-    if ["create", "memory", "get", "patch", "list", "watch", "policies", "load"]
+    if ["create", "memory", "get", "patch", "list", "watch", "policies", "connections", "load"]
         .iter()
         .any(|part| arguments.measures(part))
     {
@@ -143,11 +155,18 @@ async fn operate(
         rows.extend(policies::measure(targets, arguments).await?);
         look(&mut floor, arguments).await?;
     }
+    if arguments.measures("connections") {
+        say("connecting to a kubelet");
+        rows.extend(connections::measure(targets, arguments).await?);
+        look(&mut floor, arguments).await?;
+    }
     if arguments.measures("load") {
         say("listing by many at once");
         rows.extend(load::lists(targets, arguments).await?);
         say("watching by many at once");
         rows.extend(load::watches(targets, arguments).await?);
+        say("asking politely beside greedy clients");
+        rows.extend(fairness::measure(targets, arguments).await?);
     }
     Ok(())
 }

@@ -61,7 +61,7 @@ pub(crate) fn push(cell: &mut Cell, figure: Option<f64>) {
     }
 }
 
-fn scaled(cell: &Cell, scale: impl Fn(f64) -> f64) -> Cell {
+pub(crate) fn scaled(cell: &Cell, scale: impl Fn(f64) -> f64) -> Cell {
     match cell {
         Cell::Rounds(rounds) => Cell::Rounds(rounds.iter().map(|figure| scale(*figure)).collect()),
         other => other.clone(),

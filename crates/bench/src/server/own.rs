@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
+use base64::Engine;
 use pintle_outbound::AnyCertificate;
 use rustix::process::{Pid, Signal, kill_process};
 use rustls::{ClientConfig, ClientConnection, StreamOwned};
@@ -46,6 +47,21 @@ fn audit_flags(data: &Path) -> Vec<String> {
     ]
 }
 
+/// The configuration of encryption in a data directory, with which servers on it are started.
+const ENCRYPTION: &str = "encryption.yaml";
+
+/// Has servers on a data directory encrypt everything.
+pub(crate) fn encrypt(data: &Path, provider: &str) -> anyhow::Result<()> {
+    // A key that protects nothing.
+    let secret = base64::engine::general_purpose::STANDARD.encode([7; 32]);
+    let text = format!(
+        "apiVersion: apiserver.config.k8s.io/v1\nkind: EncryptionConfiguration\nresources:\n- resources: ['*.*']\n  \
+         providers: [{{{provider}: {{keys: [{{name: bench, secret: {secret}}}]}}}}]\n"
+    );
+    std::fs::create_dir_all(data)?;
+    Ok(std::fs::write(data.join(ENCRYPTION), text)?)
+}
+
 impl Own {
     /// Starts a server that records all requests at a level, in batch mode.
     pub(crate) fn start_audited(program: &Path, data: &Path, level: &str) -> anyhow::Result<Own> {
@@ -55,17 +71,28 @@ impl Own {
     }
 
     pub(crate) fn start(program: &Path, data: &Path) -> anyhow::Result<Own> {
+        Own::start_with(program, data, &[])
+    }
+
+    /// Starts the program with further flags.
+    pub(crate) fn start_with(program: &Path, data: &Path, flags: &[&str]) -> anyhow::Result<Own> {
         ensure!(program.exists(), "{} is missing: make bench builds it", program.display());
         let client = Arc::new(client()?);
         let address = TcpListener::bind("127.0.0.1:0")?.local_addr()?;
         let start = Instant::now();
-        let child = Command::new(program)
+        let mut command = Command::new(program);
+        let encryption = data.join(ENCRYPTION);
+        if encryption.exists() {
+            command.arg("--encryption-provider-config").arg(encryption);
+        }
+        let child = command
             .arg("--data-dir")
             .arg(data)
             .arg(format!("--secure-port={}", address.port()))
             // Pods are on any server as the bench makes them, apart from what every pod is given.
             .arg("--disable-admission-plugins=ServiceAccount")
             .args(audit_flags(data))
+            .args(flags)
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()

@@ -74,12 +74,6 @@ impl Row {
         self.cells = cells;
         self
     }
-
-    /// A row that is measured of the first servers alone.
-    pub(crate) fn beside_none(mut self, servers: usize) -> Row {
-        self.cells.resize(servers, Cell::Unknown);
-        self
-    }
 }
 
 impl Cell {
@@ -122,7 +116,11 @@ pub(crate) fn render(names: &[String], rows: &[Row]) -> String {
         for cell in &row.cells {
             match (cell, cell.best_and_median(row.better)) {
                 (_, Some((best, median))) => {
-                    let is_over = !row.seen && row.budget.is_some_and(|budget| best > budget);
+                    let is_over = !row.seen
+                        && row.budget.is_some_and(|budget| match row.better {
+                            Better::Less => best > budget,
+                            Better::More => best < budget,
+                        });
                     over |= is_over;
                     line.push(format!("{}{}", number(best), if is_over { "*" } else { "" }));
                     line.push(number(median));
@@ -206,6 +204,7 @@ mod tests {
                 .budget(0.06)
                 .of(vec![Cell::Rounds(vec![0.08, 0.07, 0.5]), Cell::Unknown]),
             Row::new("get Pod, rate", "1/s")
+                .budget(2500.0)
                 .more_is_better()
                 .of(vec![Cell::Rounds(vec![900.0, 2000.0, 1000.0]), Cell::NotThere]),
         ];
@@ -214,7 +213,7 @@ mod tests {
             "                     reference  budget  pintle                  other",
             "operation      unit                       best  median           best  median",
             "get Pod, CPU   ms         0.97   0.060  0.070*   0.080              -",
-            "get Pod, rate  1/s                       2,000   1,000  not there yet",
+            "get Pod, rate  1/s               2,500  2,000*   1,000  not there yet",
             "* over the budget",
         ];
         assert_eq!(table.lines().collect::<Vec<_>>(), expected);

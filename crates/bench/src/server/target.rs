@@ -26,6 +26,8 @@ const OWNER: &str = "checkout-7d9c6b5f44";
 
 pub(crate) struct Target {
     pub(crate) name: String,
+    /// Empty for a server that is known without one.
+    pub(crate) kubeconfig: PathBuf,
     pub(crate) client: Arc<Client>,
     pub(crate) connections: Vec<Connection>,
     pub(crate) processes: Processes,
@@ -54,8 +56,9 @@ impl Target {
         let client = Arc::new(Client::new(Access::read(&running.kubeconfig)?)?);
         let name = running.name.clone().unwrap_or_else(|| client.address().to_owned());
         let processes = Processes::new(running.pids.clone())?;
+        let kubeconfig = running.kubeconfig.clone();
         let mut target =
-            Target { name, client, connections: Vec::new(), processes, own: None, objects: None };
+            Target { name, kubeconfig, client, connections: Vec::new(), processes, own: None, objects: None };
         target.connect(connections).await?;
         Ok(target)
     }
@@ -63,9 +66,10 @@ impl Target {
     pub(crate) async fn own(own: Own, program: PathBuf, connections: usize) -> anyhow::Result<Target> {
         let client = Arc::new(Client::new(Access::read(&own.kubeconfig())?)?);
         let processes = Processes::new(vec![own.pid()])?;
-        let name = "pintle".to_owned();
+        let (name, kubeconfig) = ("pintle".to_owned(), own.kubeconfig());
         let own = Some((own, program));
-        let mut target = Target { name, client, connections: Vec::new(), processes, own, objects: None };
+        let mut target =
+            Target { name, kubeconfig, client, connections: Vec::new(), processes, own, objects: None };
         target.connect(connections).await?;
         Ok(target)
     }
@@ -76,9 +80,9 @@ impl Target {
         processes: Processes,
         connections: usize,
     ) -> anyhow::Result<Target> {
-        let (name, client) = ("floor".to_owned(), Arc::new(client));
+        let (name, kubeconfig, client) = ("floor".to_owned(), PathBuf::new(), Arc::new(client));
         let mut target =
-            Target { name, client, connections: Vec::new(), processes, own: None, objects: None };
+            Target { name, kubeconfig, client, connections: Vec::new(), processes, own: None, objects: None };
         target.connect(connections).await?;
         Ok(target)
     }
@@ -92,6 +96,11 @@ impl Target {
 
     /// The same server on the same data, begun anew, where it is ours.
     pub(crate) async fn restart(&mut self) -> anyhow::Result<bool> {
+        self.restart_with(&[]).await
+    }
+
+    /// The same, with further flags.
+    pub(crate) async fn restart_with(&mut self, flags: &[&str]) -> anyhow::Result<bool> {
         let Some((own, program)) = self.own.take() else { return Ok(false) };
         let connections = self.connections.len();
         self.connections.clear();
@@ -99,7 +108,8 @@ impl Target {
         own.stop()?;
         let objects = self.objects.take();
         let name = std::mem::take(&mut self.name);
-        *self = Target { name, ..Target::own(Own::start(&program, &data)?, program, connections).await? };
+        *self = Target::own(Own::start_with(&program, &data, flags)?, program, connections).await?;
+        self.name = name;
         self.objects = objects;
         Ok(true)
     }

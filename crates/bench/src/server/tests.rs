@@ -239,6 +239,7 @@ async fn loads_are_measured_with_and_without_stalled_watchers() {
         "20 watchers, 0 stalled: delay of an event, p99",
         "20 watchers, 10 stalled: delay of an event, p50",
         "20 watchers, 10 stalled: memory after",
+        "400 greedy clients of a user, 4 polite ones of another: GET beside them, p99",
     ] {
         let Some(Cell::Rounds(figures)) = rows.get(label) else { panic!("no {label} in {rows:?}") };
         assert!(figures[0] > 0.0, "{label}: {figures:?}");

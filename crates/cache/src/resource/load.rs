@@ -1,6 +1,7 @@
 //! Reads of the store: loading a resource into its cache, and pages of revisions that the history does not reach.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use pintle_storage::{RangeRequest, Revision};
@@ -21,6 +22,9 @@ const DECODE_BATCH: usize = 32;
 
 /// How long a cache that begins in the past waits for the feed to tell of what is stored by now.
 const CATCH_UP: Duration = Duration::from_millis(500);
+
+/// How long a resource with a value that cannot be decrypted is not loaded in the background.
+const PAUSE: Duration = Duration::from_secs(10);
 
 /// How often loading is tried when the store moves on too fast.
 const TRIES: usize = 3;
@@ -55,16 +59,22 @@ impl StorePage {
 impl Resource {
     /// Loads the resource in the background if it is not loaded: for a caller that was answered without it and will ask again.
     pub fn load_soon(self: &Arc<Resource>) {
-        if self.is_ready() {
+        if self.is_ready() || self.is_load_paused.load(Ordering::Relaxed) {
             return;
         }
         let resource = self.clone();
         self.source.spawner.spawn_until_stop(async move {
             // One loads; another that is on its way already is enough.
-            if resource.loading.try_lock().is_ok()
-                && let Err(error) = resource.ready().await
-            {
-                tracing::debug!(%error, "a resource is not loaded yet");
+            if resource.loading.try_lock().is_err() {
+                return;
+            }
+            let Err(error) = resource.ready().await else { return };
+            tracing::debug!(%error, "a resource is not loaded yet");
+            // One value is enough to read all of them for nothing, again for every reader of another one.
+            if matches!(error, Error::Storage(pintle_storage::Error::Undecryptable(_))) {
+                resource.is_load_paused.store(true, Ordering::Relaxed);
+                tokio::time::sleep(PAUSE).await;
+                resource.is_load_paused.store(false, Ordering::Relaxed);
             }
         });
     }

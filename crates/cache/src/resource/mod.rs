@@ -5,6 +5,7 @@ mod load;
 mod watch;
 
 use std::collections::VecDeque;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -32,6 +33,8 @@ pub struct Resource {
     state: Mutex<State>,
     /// One at a time loads.
     loading: tokio::sync::Mutex<()>,
+    /// It is not loaded in the background for a while.
+    is_load_paused: AtomicBool,
 }
 
 #[derive(Debug, Default)]
@@ -93,6 +96,7 @@ impl Resource {
             limits,
             state: Mutex::new(State { phase, ..State::default() }),
             loading: tokio::sync::Mutex::default(),
+            is_load_paused: AtomicBool::new(false),
         }
     }
 
@@ -125,9 +129,14 @@ impl Resource {
 
     /// Bytes of all values, if they are in memory.
     pub fn stored_size(&self) -> Option<u64> {
-        self.with_current(|state, _| Ok(state.objects.clone()))
-            .ok()
-            .map(|objects| objects.map().iter_from("").map(|entry| entry.stored().len() as u64).sum())
+        self.stored_count_and_size().map(|(_, size)| size)
+    }
+
+    /// Returns the number of objects and the bytes of all of them as the store has them, if the resource is loaded.
+    pub fn stored_count_and_size(&self) -> Option<(u64, u64)> {
+        let objects = self.with_current(|state, _| Ok(state.objects.clone())).ok()?;
+        let sizes = objects.map().iter_from("").map(|entry| entry.stored().len() as u64);
+        Some(sizes.fold((0, 0), |(count, bytes), size| (count + 1, bytes + size)))
     }
 
     /// Whether the resource is loaded, which the first request for it causes.
@@ -166,6 +175,11 @@ impl Resource {
 
     /// Takes in the feed's changes of one revision.
     pub(crate) fn feed(&self, events: Vec<Event>) {
+        if let Some(reason) = events.iter().find_map(unreadable) {
+            // Perhaps the next reader can read it, or its writer has replaced it by then.
+            tracing::warn!(reason, "a change cannot be decrypted; its resource is loaded anew");
+            return self.reset();
+        }
         match &mut self.state().phase {
             Phase::Idle(early) => return early.iter_mut().for_each(|early| early.keep(&events)),
             Phase::Loading(kept) => return kept.extend(events),
@@ -188,6 +202,7 @@ impl Resource {
                 DecodedEvent::Put(Arc::new(Entry::new(&**self.kind(), key, revision, &kv.value)))
             }
             Event::Delete { .. } => DecodedEvent::Delete { key: key.into(), revision },
+            Event::Unreadable(_) => return None,
         })
     }
 
@@ -322,5 +337,13 @@ impl Resource {
 
     pub(crate) fn loaded_revision(&self) -> u64 {
         self.state().loaded
+    }
+}
+
+/// Returns why the value of a change cannot be read, if so.
+fn unreadable(event: &Event) -> Option<&str> {
+    match event {
+        Event::Unreadable(value) => Some(&value.reason),
+        Event::Put { .. } | Event::Delete { .. } => None,
     }
 }

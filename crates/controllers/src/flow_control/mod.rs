@@ -29,30 +29,40 @@ const CONSUMER: &str = "api-priority-and-fairness-config-consumer-v1";
 pub struct FlowControl {
     levels: Client,
     schemas: Client,
-    dangling: Arc<Dangling>,
+    /// The conditions of flow schemas, where this server has them in effect.
+    dangling: Option<Arc<Dangling>>,
 }
 
 impl FlowControl {
     /// The post-start hook.
     pub const HOOK: &'static str = "priority-and-fairness-config-producer";
+    /// The post-start hook of the controller of conditions.
+    pub const CONSUMER_HOOK: &'static str = "priority-and-fairness-config-consumer";
 
-    /// `statuses` is the store of flow schemas with the strategy of their status.
-    pub fn new(levels: Client, schemas: Client, statuses: Arc<Store>, clock: Clock) -> FlowControl {
+    /// `statuses` is the store of flow schemas with the strategy of their status. `has_conditions`: this server has flow schemas
+    /// in effect, so that it says of each whether its priority level exists.
+    pub fn new(
+        levels: Client,
+        schemas: Client,
+        statuses: Arc<Store>,
+        clock: Clock,
+        has_conditions: bool,
+    ) -> FlowControl {
         let statuses = schemas.through(statuses, "status", CONSUMER);
         let (levels, schemas) = (levels.managed_by(PRODUCER), schemas.managed_by(PRODUCER));
-        let dangling = Arc::new(Dangling {
+        let dangling = has_conditions.then(|| Dangling {
             levels: levels.clone(),
             schemas: schemas.clone(),
             statuses,
             clock,
             written: Mutex::default(),
         });
-        FlowControl { levels, schemas, dangling }
+        FlowControl { levels, schemas, dangling: dangling.map(Arc::new) }
     }
 
     /// Returns the controller of the `Dangling` conditions, which is started beside this one.
-    pub fn dangling(&self) -> Arc<dyn Controller> {
-        self.dangling.clone()
+    pub fn dangling(&self) -> Option<Arc<dyn Controller>> {
+        self.dangling.clone().map(|dangling| dangling as Arc<dyn Controller>)
     }
 
     /// Does one round: writes all objects at once, in one commit, and then the conditions that follow from them.
@@ -67,9 +77,9 @@ impl FlowControl {
             let (levels, schemas) = tokio::join!(levels, schemas);
             levels.and(schemas)
         };
-        let done = match configured.await {
-            Ok(()) => self.dangling.sync().await,
-            Err(status) => Err(status),
+        let done = match (configured.await, &self.dangling) {
+            (Ok(()), Some(dangling)) => dangling.sync().await,
+            (done, _) => done,
         };
         if let Err(status) = done {
             tracing::error!("APF bootstrap ensurer ran into error, will retry later: {}", status.message);

@@ -155,8 +155,8 @@ impl GarbageCollector {
         for id in &resources {
             match self.scan(*id, &mut at).await {
                 // The others are not to suffer. What is written from now on is seen.
-                Err(Error::Unreadable(reason)) => {
-                    tracing::error!(reason, "failed to sync resource monitors: some objects cannot be read");
+                Err(error @ (Error::Unreadable(_) | Error::Undecryptable(_))) => {
+                    tracing::error!(%error, "failed to sync resource monitors: some objects cannot be read");
                     self.config.metrics.sync_errors.inc();
                 }
                 scanned => scanned?,
@@ -202,6 +202,12 @@ impl GarbageCollector {
                 if self.is_of_interest(id, &key, &kv.value) {
                     self.counted(queue, revision, self.put(id, &key, &kv.value)).await;
                 }
+            }
+            // As if it had not been read yet; what is known of the object before stays.
+            Event::Unreadable(value) => {
+                let reason = &value.reason;
+                tracing::error!(reason, key, "an object cannot be decrypted; its owners are not followed");
+                self.config.metrics.sync_errors.inc();
             }
             Event::Delete { .. } => {
                 if self.graph().knows(id, &key) {

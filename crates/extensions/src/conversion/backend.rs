@@ -98,8 +98,9 @@ impl Inner {
         let mut values: Vec<&mut KeyValue> = values.into_iter().collect();
         let mut pending = Vec::new();
         for (place, kv) in values.iter_mut().enumerate() {
-            if let Some(known) = self.remembered().get(&kv.key, kv.mod_revision.0) {
+            if let Some((known, outdated)) = self.remembered().get(&kv.key, kv.mod_revision.0) {
                 kv.value = known;
+                kv.stale |= outdated;
                 continue;
             }
             if let Some(found) = self.pending(place, kv)? {
@@ -114,7 +115,7 @@ impl Inner {
             stream::iter(batches).map(|batch| self.converted(batch, &self.served)).buffered(REVIEWS);
         while let Some(batch) = converted.try_next().await? {
             for (found, object) in batch {
-                self.replace(values[found.place], self.encoded(&object, found.outdated));
+                self.replace(values[found.place], self.encoded(&object), found.outdated);
             }
         }
         Ok(())
@@ -126,20 +127,22 @@ impl Inner {
         let version = object.api_version();
         let outdated = version != self.storage || StoredAs::detect(&kv.value) != self.stored_as;
         if version == self.served {
-            let outdated = outdated || kv.value != self.stored_as.encode(&object);
-            let value = if outdated { self.encoded(&object, outdated) } else { kv.value.clone() };
-            self.replace(kv, value);
+            let encoded = self.encoded(&object);
+            let outdated = outdated || kv.value != encoded;
+            self.replace(kv, encoded, outdated);
             return Ok(None);
         }
         Ok(Some(Pending { place, size: kv.value.len(), outdated, object }))
     }
 
-    /// Replaces a value by its converted form and remembers that.
-    fn replace(&self, kv: &mut KeyValue, value: Bytes) {
+    /// Replaces a value by its converted form and remembers that. An outdated one is stale: an update with the same object stores
+    /// it in the current version and encoding.
+    fn replace(&self, kv: &mut KeyValue, value: Bytes, outdated: bool) {
         kv.value = value;
+        kv.stale |= outdated;
         // A dry run has no revision.
         if kv.mod_revision != Revision::ZERO {
-            self.remembered().add(&kv.key, kv.mod_revision.0, kv.value.clone());
+            self.remembered().add(&kv.key, kv.mod_revision.0, kv.value.clone(), outdated);
         }
     }
 
@@ -185,7 +188,7 @@ impl Inner {
         for batch in batches(pending) {
             for (found, object) in self.converted(batch, &self.storage).await? {
                 if let Op::Put { value, .. } = &mut ops[found.place] {
-                    *value = self.encoded(&object, false);
+                    *value = self.encoded(&object);
                 }
             }
         }
@@ -200,6 +203,7 @@ impl Inner {
             create_revision: revision,
             mod_revision: revision,
             lease: None,
+            stale: false,
         };
         let mut kvs: Vec<KeyValue> = puts.into_iter().map(at).collect();
         self.read(&mut kvs).await?;
@@ -225,11 +229,8 @@ impl Inner {
         }
     }
 
-    /// Encodes an object for the layer above. An outdated value is marked, so that it differs from the value that a client
-    /// would write: an update with the same object is then a change, and is stored in the current version and encoding.
-    fn encoded(&self, object: &Value, outdated: bool) -> Bytes {
-        let value = self.stored_as.encode(object);
-        if outdated { self.stored_as.marked(value).into() } else { value.into() }
+    fn encoded(&self, object: &Value) -> Bytes {
+        self.stored_as.encode(object).into()
     }
 
     fn remembered(&self) -> std::sync::MutexGuard<'_, ConversionCache> {
@@ -266,6 +267,7 @@ fn values(item: &mut WatchItem) -> Vec<&mut KeyValue> {
         match event {
             Event::Put { kv, prev } => [Some(kv), prev.as_mut()],
             Event::Delete { prev, .. } => [prev.as_mut(), None],
+            Event::Unreadable(_) => [None, None],
         }
     }
     events.iter_mut().flat_map(of_event).flatten().collect()

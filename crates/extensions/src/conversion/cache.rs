@@ -20,6 +20,8 @@ pub(super) struct ConversionCache {
 
 struct Entry {
     value: Bytes,
+    /// Whether the stored value is stale.
+    outdated: bool,
     turn: u64,
 }
 
@@ -28,17 +30,17 @@ impl ConversionCache {
         ConversionCache { values: HashMap::new(), turns: BTreeMap::new(), turn: 0, bytes: 0, most }
     }
 
-    pub(super) fn get(&mut self, key: &Bytes, revision: u64) -> Option<Bytes> {
+    pub(super) fn get(&mut self, key: &Bytes, revision: u64) -> Option<(Bytes, bool)> {
         let place = (key.clone(), revision);
         let entry = self.values.get_mut(&place)?;
         self.turn += 1;
         self.turns.remove(&entry.turn);
         entry.turn = self.turn;
         self.turns.insert(self.turn, place);
-        Some(entry.value.clone())
+        Some((entry.value.clone(), entry.outdated))
     }
 
-    pub(super) fn add(&mut self, key: &Bytes, revision: u64, value: Bytes) {
+    pub(super) fn add(&mut self, key: &Bytes, revision: u64, value: Bytes, outdated: bool) {
         let size = size(key, &value);
         if size > self.most {
             return;
@@ -46,7 +48,7 @@ impl ConversionCache {
         self.turn += 1;
         // A key may be a slice of something much larger.
         let place = (Bytes::copy_from_slice(key), revision);
-        if let Some(old) = self.values.insert(place.clone(), Entry { value, turn: self.turn }) {
+        if let Some(old) = self.values.insert(place.clone(), Entry { value, outdated, turn: self.turn }) {
             self.turns.remove(&old.turn);
             self.bytes -= self::size(key, &old.value);
         }
@@ -74,16 +76,16 @@ mod tests {
         let (a, b, c) = (Bytes::from("a"), Bytes::from("b"), Bytes::from("c"));
         let value = || Bytes::from(vec![0; 100]);
         let mut remembered = ConversionCache::new(2 * (101 + OVERHEAD));
-        remembered.add(&a, 1, value());
-        remembered.add(&b, 1, value());
+        remembered.add(&a, 1, value(), false);
+        remembered.add(&b, 1, value(), false);
         assert!(remembered.get(&a, 1).is_some());
-        remembered.add(&c, 1, value());
+        remembered.add(&c, 1, value(), false);
         assert!(remembered.get(&b, 1).is_none());
         assert!(remembered.get(&a, 1).is_some() && remembered.get(&c, 1).is_some());
         assert!(remembered.get(&a, 2).is_none());
-        remembered.add(&a, 1, value());
+        remembered.add(&a, 1, value(), false);
         assert_eq!(remembered.bytes, 2 * (101 + OVERHEAD));
-        remembered.add(&b, 1, Bytes::from(vec![0; 10_000]));
+        remembered.add(&b, 1, Bytes::from(vec![0; 10_000]), false);
         assert!(remembered.get(&b, 1).is_none() && remembered.get(&c, 1).is_some());
         assert_eq!(remembered.values.len(), remembered.turns.len());
     }

@@ -44,6 +44,7 @@ pub(super) const WITH_EFFECT: &[Feature] = &[
     Feature::ImageVolumeWithDigest,
     Feature::InPlacePodLevelResourcesVerticalScaling,
     Feature::InPlacePodVerticalScalingInitContainers,
+    Feature::KMSv1,
     Feature::KubeletServiceAccountTokenForCredentialProviders,
     Feature::ListFromCacheSnapshot,
     Feature::LoggingAlphaOptions,

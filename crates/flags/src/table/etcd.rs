@@ -5,9 +5,6 @@ use crate::kind::Kind::{Bool, Duration, Int, String, Strings};
 
 pub(super) const SIZED_AS_NEEDED: &str = "watch caches have the size that is needed";
 
-/// The control that the flags of encryption ask for.
-const ENCRYPTION: &str = "encryption at rest";
-
 pub(super) const FLAGS: &[Flag] = &[
     flag("delete-collection-workers", Int, "1", "Objects that one DeleteCollection request deletes at the same time.").active(),
     flag(
@@ -18,14 +15,14 @@ pub(super) const FLAGS: &[Flag] = &[
     )
     .active(),
     flag("encryption-provider-config", String, "", "File that says which resources to encrypt at rest and how.")
-        .control(ENCRYPTION),
+        .active(),
     flag(
         "encryption-provider-config-automatic-reload",
         Bool,
         "",
         "Read --encryption-provider-config again whenever it changes.",
     )
-    .control(ENCRYPTION),
+    .active(),
     flag("etcd-cafile", String, "", "Certificate authorities that etcd's certificate must come from.").active(),
     flag("etcd-certfile", String, "", "Client certificate to present to etcd.").active(),
     flag("etcd-compaction-interval", Duration, "5m0s", "Time between compactions of the store's history; 0 for none.")

@@ -26,9 +26,6 @@ pub enum Effect {
     /// Recognised and validated, but there is nothing here that it could change, and why. Setting it to something that
     /// would matter to the reference earns a warning that says so.
     Moot(&'static str),
-    /// A security control that is not built yet, and its name: a server that is asked for it refuses to start
-    /// ([`Parsed::missing_controls`](crate::Parsed::missing_controls)).
-    Control(&'static str),
 }
 
 /// One flag.
@@ -119,11 +116,6 @@ impl Flag {
 
     const fn moot(mut self, why: &'static str) -> Self {
         self.effect = Effect::Moot(why);
-        self
-    }
-
-    const fn control(mut self, what: &'static str) -> Self {
-        self.effect = Effect::Control(what);
         self
     }
 

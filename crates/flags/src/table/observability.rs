@@ -11,7 +11,8 @@ pub(super) const FEATURES: &[Flag] = &[
         Bool,
         "true",
         "Queue requests by priority and share the server fairly.",
-    ),
+    )
+    .active(),
     flag("profiling", Bool, "true", "Serve profiles under /debug/pprof/."),
 ];
 

@@ -41,17 +41,6 @@ async fn a_second_start_by_mistake_leaves_the_certificates_of_the_first() {
     server.client().named("10.96.0.1").get("/healthz").await.is(200, "ok");
 }
 
-/// A protection that was asked for and is not there is no reason for a line in the log, but for not starting.
-#[tokio::test]
-async fn a_control_that_is_not_there_is_named() {
-    let launch = Launch::new().arg("--encryption-provider-config=encryption.yaml");
-    let sentence = launch.fails().await;
-    let what = "encryption at rest (--encryption-provider-config)";
-    assert!(sentence.starts_with(&format!("this version of Pintle does not have {what}")), "{sentence}");
-    assert!(sentence.ends_with("; remove it from the flags to start without it"), "{sentence}");
-    assert!(!launch.path("data").exists(), "nothing was begun");
-}
-
 #[tokio::test]
 async fn a_file_in_place_of_a_directory_is_named() {
     for flag in ["--data-dir", "--cert-dir"] {

@@ -6,6 +6,8 @@ use crate::support::{Launch, Server, eventually, free_port};
 /// The checks of the boot sequence, all passed.
 pub(crate) const HOOKS: &str = "[+]poststarthook/start-apiserver-admission-initializer ok\n\
      [+]poststarthook/generic-apiserver-start-informers ok\n\
+     [+]poststarthook/priority-and-fairness-config-consumer ok\n\
+     [+]poststarthook/priority-and-fairness-filter ok\n\
      [+]poststarthook/storage-object-count-tracker-hook ok\n\
      [+]poststarthook/start-apiextensions-informers ok\n\
      [+]poststarthook/start-apiextensions-controllers ok\n\
@@ -57,12 +59,8 @@ async fn verbose_lists_every_check_in_order() {
     }
 }
 
-/// Checks of the reference that this server does not have yet: those of priority and fairness, and of other servers' versions.
-const NOT_YET: [&str; 3] = [
-    "poststarthook/priority-and-fairness-config-consumer",
-    "poststarthook/priority-and-fairness-filter",
-    "poststarthook/peer-endpoint-reconciler-controller",
-];
+/// Checks of the reference that this server does not have yet: those of other servers' versions.
+const NOT_YET: [&str; 1] = ["poststarthook/peer-endpoint-reconciler-controller"];
 
 /// Paths of the index that only this server has, and its checks that are not of the reference.
 const OWN: [&str; 2] = ["/snapshot", "poststarthook/start-in-process-controllers"];

@@ -96,12 +96,22 @@ async fn bodies_that_never_come_keep_nobody_out() {
 /// Requests that wait for their bodies are bounded as well, by user.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_user_has_only_so_many_requests_that_wait() {
-    let launch = Launch::new().tokens().arg("--max-mutating-requests-inflight=4");
-    let server = launch.start().await;
+    let seats = ["--max-requests-inflight=10", "--max-mutating-requests-inflight=10", ON];
+    let slots = ["--max-requests-inflight=400", "--max-mutating-requests-inflight=4", OFF];
+    for (limits, room) in [(seats, 80), (slots, 16)] {
+        a_user_has_half(limits, room).await;
+    }
+}
+
+const ON: &str = "--enable-priority-and-fairness=true";
+const OFF: &str = "--enable-priority-and-fairness=false";
+
+/// Half of eight for each seat, or for each slot for writes.
+async fn a_user_has_half(limits: [&str; 3], room: usize) {
+    let server = Launch::new().tokens().args(&limits).start().await;
     let alice = || server.client().token(crate::support::ALICE);
     let head = slow_body(REVIEWS, crate::support::ALICE);
-    // Half of eight for each of four slots.
-    let slow = begun(&server, crate::support::ALICE, 20, &head).await;
+    let slow = begun(&server, crate::support::ALICE, room + 4, &head).await;
     let mut refused = 0;
     for mut stream in slow {
         let mut answer = [0; 64];

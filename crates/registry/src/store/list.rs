@@ -80,6 +80,10 @@ pub fn cache_error(error: &Error) -> Box<Status> {
         Error::Storage(Storage::FutureRevision { requested, current }) => {
             Status::resource_version_too_large(requested.0, current.0, 1)
         }
+        Error::Storage(Storage::Undecryptable(values)) if !values.is_empty() => {
+            let key = pintle_meta::quote(&String::from_utf8_lossy(&values[0].key));
+            Status::internal(format!("unable to transform key {key}: {}", values[0].reason))
+        }
         Error::Storage(error) => crate::outage::status(error),
         error => Status::internal(error),
     })

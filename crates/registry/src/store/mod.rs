@@ -18,7 +18,7 @@ use pintle_meta::field_path::Path;
 use pintle_meta::validation::object_meta;
 use pintle_meta::{Reason, Status, Value};
 use pintle_runtime::{Clock, Random};
-use pintle_storage::{Backend, KeyValue, TxnResult};
+use pintle_storage::{Backend, KeyValue, TxnResult, UnreadableValue};
 
 use crate::metadata;
 use crate::reserve::{Reservation, Reserve};
@@ -141,6 +141,8 @@ pub(crate) struct State {
     pub(crate) object: Value,
     pub(crate) stored: Bytes,
     pub(crate) revision: u64,
+    /// It is to be written even if nothing in it changes ([`KeyValue::stale`]). Known only of what was just read from the store.
+    pub(crate) is_stale: bool,
 }
 
 impl Store {
@@ -457,7 +459,7 @@ impl Store {
             let own = kv.key.strip_prefix(&*self.config.prefix).unwrap_or(&kv.key);
             self.undecodable(&String::from_utf8_lossy(own), kv.mod_revision.0, &reason)
         })?;
-        Ok(State { object, stored: kv.value.clone(), revision: kv.mod_revision.0 })
+        Ok(State { object, stored: kv.value.clone(), revision: kv.mod_revision.0, is_stale: kv.stale })
     }
 
     /// Whether what cannot be read may be deleted by those who may do that.
@@ -475,6 +477,18 @@ impl Store {
         (key, message)
     }
 
+    /// The same of a value that cannot be decrypted.
+    pub fn undecryptable(&self, value: &UnreadableValue) -> (String, String) {
+        let key = String::from_utf8_lossy(&value.key).into_owned();
+        // The revision is not known where the reference says this.
+        let message = format!(
+            "StorageError: corrupt object, Code: 7, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: data from the storage is \
+             not transformable revision=0: {}",
+            value.reason
+        );
+        (key, message)
+    }
+
     fn undecodable(&self, own: &str, revision: u64, reason: &str) -> Box<Status> {
         if self.options.unsafe_deletion {
             return Box::new(Status::internal(self.corrupt(own, revision, reason).1));
@@ -486,7 +500,7 @@ impl Store {
     fn cached(&self, own: &str) -> Option<State> {
         let entry = self.config.cache.get(own)?;
         let object = self.config.stored.decode(entry.stored()).ok()?;
-        Some(State { object, stored: entry.stored().clone(), revision: entry.revision() })
+        Some(State { object, stored: entry.stored().clone(), revision: entry.revision(), is_stale: false })
     }
 
     pub(crate) fn not_found(&self, name: &str) -> Box<Status> {
@@ -509,6 +523,9 @@ impl Store {
         Box::new(match error {
             Error::Unknown(_) => Status::timeout(&format!("{operation} of {name}: {error}")),
             Error::TooLarge { size, .. } => Status::plain(too_large(*size)),
+            Error::Undecryptable(values) if self.options.unsafe_deletion && !values.is_empty() => {
+                Status::internal(self.undecryptable(&values[0]).1)
+            }
             error => crate::outage::status(error),
         })
     }

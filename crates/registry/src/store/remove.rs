@@ -16,9 +16,16 @@ impl Store {
         let own = self.key(context, name)?;
         let full = key::full(&self.config.prefix, &own);
         loop {
-            let found = self.config.backend.get(&full, None).await;
-            let (found, _) = found.map_err(|error| self.failed(&error, "delete", name))?;
-            let Some(kv) = found.filter(|kv| self.config.stored.decode(&kv.value).is_err()) else {
+            let revision = match self.config.backend.get(&full, None).await {
+                Ok((found, _)) => {
+                    found.filter(|kv| self.config.stored.decode(&kv.value).is_err()).map(|kv| kv.mod_revision)
+                }
+                Err(pintle_storage::Error::Undecryptable(values)) => {
+                    values.first().map(|value| value.revision)
+                }
+                Err(error) => return Err(self.failed(&error, "delete", name)),
+            };
+            let Some(revision) = revision else {
                 let path = Path::new("ignoreStoreReadErrorWithClusterBreakingPotential");
                 let why =
                     "is exclusively used to delete corrupt object(s), try again by removing this option";
@@ -28,9 +35,12 @@ impl Store {
                 return Err(Box::new(Status::invalid(group, resource, name, &[error])));
             };
             tracing::info!(name, resource = self.config.resource, "going to perform unsafe object deletion");
-            let result = self.config.backend.txn(Txn::delete(full.clone(), kv.mod_revision)).await;
-            if result.map_err(|error| self.failed(&error, "delete", name))?.succeeded {
-                return Ok(());
+            let result = self.config.backend.txn(Txn::delete(full.clone(), revision)).await;
+            match result {
+                Ok(result) if result.succeeded => return Ok(()),
+                // Another writer came first, and what it wrote is looked at.
+                Ok(_) | Err(pintle_storage::Error::Undecryptable(_)) => {}
+                Err(error) => return Err(self.failed(&error, "delete", name)),
             }
         }
     }

@@ -43,7 +43,7 @@ impl State {
     /// Returns the state of an object that a caller has. The bytes are not known, so a write is not left out if they are the same.
     fn known(object: &Value) -> Option<State> {
         let revision = metadata::revision_of(object).ok().filter(|revision| *revision != 0)?;
-        Some(State { object: object.clone(), stored: bytes::Bytes::new(), revision })
+        Some(State { object: object.clone(), stored: bytes::Bytes::new(), revision, is_stale: false })
     }
 }
 
@@ -94,7 +94,8 @@ impl Store {
             };
             let smaller = if drops_managers { metadata::without_managers(&new) } else { None };
             let (new, stored) = self.encode(smaller.unwrap_or(new))?;
-            if let Some(same) = state.as_ref().filter(|state| state.stored == stored) {
+            let same = state.as_ref().filter(|state| state.stored == stored && !state.is_stale);
+            if let Some(same) = same {
                 if is_current {
                     let same = self
                         .config

@@ -6,7 +6,7 @@
 //! system:masters need none, since they repair an overloaded server, nor do probes, which kubelets send without
 //! credentials.
 //!
-//! Priority and fairness will take its place.
+//! This is the filter of a server without priority and fairness ([`crate::filters::PriorityAndFairness`]).
 
 use std::sync::Arc;
 
@@ -41,7 +41,7 @@ impl Limits {
     }
 }
 
-fn is_probe(path: &str) -> bool {
+pub(super) fn is_probe(path: &str) -> bool {
     PROBES
         .iter()
         .any(|probe| path.strip_prefix(probe).is_some_and(|rest| rest.is_empty() || rest.starts_with('/')))

@@ -128,6 +128,12 @@ impl HealthRegistry {
         self.readyz.push(check);
     }
 
+    /// A check of `/healthz` and `/readyz`.
+    pub fn add_without_livez(&mut self, check: HealthCheck) {
+        self.healthz.push(check.clone());
+        self.readyz.push(check);
+    }
+
     /// A check of `/healthz` and `/livez`.
     pub fn add_livez(&mut self, check: HealthCheck) {
         self.healthz.push(check.clone());

@@ -2,6 +2,7 @@
 
 mod document;
 mod flags;
+mod flow_control;
 mod health;
 mod index;
 mod metrics;
@@ -12,6 +13,7 @@ mod version;
 
 pub use document::PublicDocument;
 pub(crate) use flags::FlagsPage;
+pub(crate) use flow_control::{DUMPS, FlowControlDump};
 pub use health::{Check, HealthCheck, HealthRegistry};
 pub use index::Index;
 pub use metrics::MetricsEndpoint;

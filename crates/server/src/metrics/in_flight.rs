@@ -1,18 +1,42 @@
 //! The highest number of requests in flight during the last second. The number at the moment of a scrape would say little
 //! about a server whose requests take milliseconds.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use pintle_metrics::{Error, Registry};
+use pintle_flow_control::Phase;
+use pintle_metrics::{Error, FloatGauges, Registry};
 use pintle_runtime::Stopwatch;
 
 use super::Metrics;
 
 pub(super) struct InFlight {
     since_start: Stopwatch,
+    executing: Kinds,
+    /// Requests in queues, exposed where there are queues.
+    queued: Kinds,
+    has_queues: AtomicBool,
+}
+
+#[derive(Default)]
+struct Kinds {
     read_only: Mutex<Watermark>,
     mutating: Mutex<Watermark>,
+}
+
+impl Kinds {
+    fn note(&self, mutating: bool, elapsed: Duration, count: usize) {
+        let watermark = if mutating { &self.mutating } else { &self.read_only };
+        watermark.lock().unwrap_or_else(PoisonError::into_inner).note(elapsed, count);
+    }
+
+    fn expose(&self, gauges: &FloatGauges, elapsed: Duration) {
+        for (kind, watermark) in [("readOnly", &self.read_only), ("mutating", &self.mutating)] {
+            let mut watermark = watermark.lock().unwrap_or_else(PoisonError::into_inner);
+            gauges.with(&[kind]).set(watermark.of_last_second(elapsed) as f64);
+        }
+    }
 }
 
 /// The highest numbers of the current second and of the one before. Seconds are counted from the server's start.
@@ -47,19 +71,25 @@ impl InFlight {
     pub(super) fn new(registry: &Registry) -> Result<Arc<InFlight>, Error> {
         let in_flight = Arc::new(InFlight {
             since_start: Stopwatch::start(),
-            read_only: Mutex::default(),
-            mutating: Mutex::default(),
+            executing: Kinds::default(),
+            queued: Kinds::default(),
+            has_queues: AtomicBool::new(false),
         });
         let exposed = in_flight.clone();
         registry.gauges_at_scrape(
             "apiserver_current_inflight_requests",
             "Requests worked on at once, long-running ones aside: the most of them in the last second.",
             &["request_kind"],
+            move |gauges| exposed.executing.expose(gauges, exposed.since_start.elapsed()),
+        )?;
+        let exposed = in_flight.clone();
+        registry.gauges_at_scrape(
+            "apiserver_current_inqueue_requests",
+            "Requests in queues: the most of them in the last second.",
+            &["request_kind"],
             move |gauges| {
-                let elapsed = exposed.since_start.elapsed();
-                for (kind, watermark) in [("readOnly", &exposed.read_only), ("mutating", &exposed.mutating)] {
-                    let mut watermark = watermark.lock().unwrap_or_else(PoisonError::into_inner);
-                    gauges.with(&[kind]).set(watermark.of_last_second(elapsed) as f64);
+                if exposed.has_queues.load(Ordering::Relaxed) {
+                    exposed.queued.expose(gauges, exposed.since_start.elapsed());
                 }
             },
         )?;
@@ -70,9 +100,21 @@ impl InFlight {
 impl Metrics {
     /// Notes the number of requests in flight after one has begun or ended.
     pub(crate) fn in_flight(&self, mutating: bool, count: usize) {
-        let InFlight { since_start, read_only, mutating: writing } = &*self.0.in_flight;
-        let watermark = if mutating { writing } else { read_only };
-        watermark.lock().unwrap_or_else(PoisonError::into_inner).note(since_start.elapsed(), count);
+        let InFlight { since_start, executing, .. } = &*self.0.in_flight;
+        executing.note(mutating, since_start.elapsed(), count);
+    }
+
+    /// Returns a function that notes the numbers of requests that execute and wait under flow control.
+    pub fn flow_control_note(&self) -> Arc<dyn Fn(Phase, bool, usize) + Send + Sync> {
+        let in_flight = self.0.in_flight.clone();
+        in_flight.has_queues.store(true, Ordering::Relaxed);
+        Arc::new(move |phase, mutating, count| {
+            let kinds = match phase {
+                Phase::Executing => &in_flight.executing,
+                Phase::Waiting => &in_flight.queued,
+            };
+            kinds.note(mutating, in_flight.since_start.elapsed(), count);
+        })
     }
 }
 

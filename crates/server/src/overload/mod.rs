@@ -3,23 +3,27 @@
 //! ```text
 //! FairShares         divides a number of anything among users, always leaving some for one more
 //! Slots, Slot        permissions to execute a request; given back while it waits for its client or for a revision
+//! PausedRequests     requests that have given back seats of a priority level
 //! BodyMemory         bytes of bodies that are being read or worked on
 //! Pool               threads for work that is too long for those of the runtime
 //! OffloadingHandler  runs requests on the threads of the runtime, or of the pool
 //! ```
 //!
-//! `filters::Limits` hands out slots and memory, in the place of priority and fairness.
+//! `filters::PriorityAndFairness` hands out seats of priority levels and memory, or, where that is off, `filters::Limits`
+//! slots of users. Both kinds of permission are a [`Slot`] to the code behind.
 
 mod body_memory;
 mod fair_shares;
 mod job;
 mod offloading;
+mod permission;
 mod pool;
 mod slot;
 mod slots;
 
 pub(crate) use body_memory::{BodyMemory, ReservedBytes};
 pub(crate) use offloading::OffloadingHandler;
+pub(crate) use permission::PausedRequests;
 pub(crate) use slot::{Slot, without_slot};
 pub(crate) use slots::Slots;
 

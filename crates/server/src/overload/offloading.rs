@@ -81,10 +81,12 @@ impl Handler for OffloadingHandler {
         };
         match &slot {
             // It takes work until the last of it is sent.
-            Some(slot) if response.body().is_stream() => match slot.return_from_pool().await {
-                Ok(()) => response,
-                Err(status) => respond::status(&status),
-            },
+            Some(slot) if response.body().is_stream() && slot.is_shared() => {
+                match slot.return_from_pool().await {
+                    Ok(()) => response,
+                    Err(status) => respond::status(&status),
+                }
+            }
             _ => response,
         }
     }

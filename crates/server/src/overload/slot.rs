@@ -1,22 +1,24 @@
-//! The permission to execute one request.
+//! The permission to execute one request: a slot of its user, or seats of its priority level.
 
 use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Poll;
 
 use pintle_auth::User;
+use pintle_flow_control::Ticket;
 use pintle_meta::Status;
 
+use super::permission::{PausedRequests, Permission};
 use super::slots::Slots;
 use super::too_many_requests_status;
 
-/// One of [`Slots`], or the exemption from needing one. Clones are of the same slot, which is free again when the last is
-/// dropped.
+/// One of [`Slots`], or seats of a priority level, or the exemption from needing them. Clones are of the same slot, which is
+/// free again when the last is dropped.
 #[derive(Clone)]
 pub(crate) struct Slot(Arc<Held>);
 
 struct Held {
-    slots: Arc<Slots>,
+    permission: Permission,
     user: Arc<User>,
     state: Mutex<State>,
 }
@@ -35,7 +37,8 @@ enum State {
 impl Slot {
     /// Takes a slot; `None` if the user may have none now.
     pub(crate) fn take(slots: &Arc<Slots>, user: Arc<User>) -> Option<Slot> {
-        slots.take(&user.name).then(|| Slot::new(slots, user, State::Taken))
+        let permission = || Permission::Slots(slots.clone());
+        slots.take(&user.name).then(|| Slot::new(permission(), user, State::Taken))
     }
 
     /// Waits for a slot for a short time, in order with others. `None`: no slot became free, or too many requests of this user
@@ -44,18 +47,29 @@ impl Slot {
         if !slots.begin_waiting(&user.name) {
             return None;
         }
-        let slot = Slot::new(slots, user, State::Suspended);
+        let slot = Slot::new(Permission::Slots(slots.clone()), user, State::Suspended);
         slot.resume().await.ok().map(|()| slot)
     }
 
     /// Makes the slot of a request that is never refused. It is counted all the same.
     pub(crate) fn exempt(slots: &Arc<Slots>, user: Arc<User>) -> Slot {
         slots.take_exempt();
-        Slot::new(slots, user, State::Exempt)
+        Slot::new(Permission::Slots(slots.clone()), user, State::Exempt)
     }
 
-    fn new(slots: &Arc<Slots>, user: Arc<User>, state: State) -> Slot {
-        Slot(Arc::new(Held { slots: slots.clone(), user, state: Mutex::new(state) }))
+    /// Makes the slot of a request that has its seats. `is_exempt`: its priority level has no limit.
+    pub(crate) fn of_seats(
+        ticket: Ticket,
+        paused: &Arc<PausedRequests>,
+        user: Arc<User>,
+        is_exempt: bool,
+    ) -> Slot {
+        let state = if is_exempt { State::Exempt } else { State::Taken };
+        Slot::new(Permission::Seats { ticket, paused: paused.clone() }, user, state)
+    }
+
+    fn new(permission: Permission, user: Arc<User>, state: State) -> Slot {
+        Slot(Arc::new(Held { permission, user, state: Mutex::new(state) }))
     }
 
     fn state(&self) -> State {
@@ -77,11 +91,11 @@ impl Slot {
             return Ok(());
         }
         let user = &self.0.user.name;
-        if !self.0.slots.begin_waiting(user) {
+        if !self.0.permission.begin_waiting(user) {
             return Err(too_many_requests_status());
         }
         self.change(State::Taken, State::Suspended);
-        self.0.slots.give_back(user);
+        self.0.permission.give_back(user);
         Ok(())
     }
 
@@ -92,11 +106,11 @@ impl Slot {
             return Ok(());
         }
         let user = &self.0.user.name;
-        if !self.0.slots.wait_for_slot(user).await {
+        if !self.0.permission.take_back(user).await {
             return Err(too_many_requests_status());
         }
         if before == State::Suspended {
-            self.0.slots.end_waiting(user);
+            self.0.permission.end_waiting(user);
         }
         self.change(before, State::Taken);
         Ok(())
@@ -105,8 +119,8 @@ impl Slot {
     /// Gives the slot back while the request is in the pool.
     pub(super) fn hand_to_pool(&self) {
         match self.state() {
-            State::Taken => self.0.slots.give_back(&self.0.user.name),
-            State::Suspended => self.0.slots.end_waiting(&self.0.user.name),
+            State::Taken => self.0.permission.give_back(&self.0.user.name),
+            State::Suspended => self.0.permission.end_waiting(&self.0.user.name),
             State::Exempt | State::InPool => return,
         }
         *self.0.state() = State::InPool;
@@ -118,6 +132,11 @@ impl Slot {
             State::InPool => self.resume().await,
             _ => Ok(()),
         }
+    }
+
+    /// Returns whether others hold the slot, too. A watch without initial events does not.
+    pub(super) fn is_shared(&self) -> bool {
+        Arc::strong_count(&self.0) > 1
     }
 
     fn is_suspended(&self) -> bool {
@@ -135,9 +154,9 @@ impl Drop for Held {
     fn drop(&mut self) {
         let user = &self.user.name;
         match *self.state() {
-            State::Exempt => self.slots.give_back_exempt(),
-            State::Taken => self.slots.give_back(user),
-            State::Suspended => self.slots.end_waiting(user),
+            State::Exempt => self.permission.end(user, true),
+            State::Taken => self.permission.end(user, false),
+            State::Suspended => self.permission.end_waiting(user),
             State::InPool => {}
         }
     }

@@ -10,8 +10,8 @@ use super::endpoint::StoredEndpoint;
 use super::options::{ListOptions, Match};
 use super::select::Selection;
 use super::token::Token;
-use super::verbs::list::{Page, expired, finish, parse_version};
-use super::{Result, bad_request, cache_error, stored};
+use super::verbs::list::{Page, expired, finish, parse_version, read_error};
+use super::{Result, bad_request, stored};
 
 /// The revision of the requested page, and its start.
 struct RequestedPage {
@@ -60,7 +60,7 @@ pub(super) async fn page(
         (Error::Storage(pintle_storage::Error::FutureRevision { requested, current }), _) => {
             too_large(requested.0, current.0)
         }
-        _ => cache_error(&error),
+        _ => read_error(serving, &error),
     };
     let cache = serving.store.cache();
     let current = cache.current_revision().await.map_err(failed)?;

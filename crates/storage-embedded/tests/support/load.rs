@@ -106,6 +106,7 @@ fn whole(revision: Revision, events: &[Event]) -> (u64, u64) {
     match second {
         Event::Put { kv: other, .. } => assert_eq!(other.value, kv.value),
         Event::Delete { .. } => assert_eq!(written % 5, 0),
+        Event::Unreadable(value) => panic!("unreadable: {value:?}"),
     }
     (client, written)
 }

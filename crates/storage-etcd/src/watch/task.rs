@@ -164,8 +164,9 @@ impl Task {
                 () = closed.wait_closed() => return false,
                 () = self.out.closed() => return false,
             };
-            let (Event::Put { prev, .. } | Event::Delete { prev, .. }) = event;
-            *prev = found;
+            if let Event::Put { prev, .. } | Event::Delete { prev, .. } = event {
+                *prev = found;
+            }
         }
         true
     }
@@ -209,5 +210,6 @@ fn lacks_prev(event: &Event) -> bool {
     match event {
         Event::Put { prev, .. } => prev.is_none() && !event.is_create(),
         Event::Delete { prev, .. } => prev.is_none(),
+        Event::Unreadable(_) => false,
     }
 }

@@ -90,6 +90,8 @@ fn delivered(event: &Event) -> (Bytes, Option<Bytes>) {
     match event {
         Event::Put { kv, .. } => (kv.key.clone(), Some(kv.value.clone())),
         Event::Delete { key, .. } => (key.clone(), None),
+        // No recording has one: then the value is what differs.
+        Event::Unreadable(value) => (value.key.clone(), Some(value.reason.clone().into())),
     }
 }
 

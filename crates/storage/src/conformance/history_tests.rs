@@ -27,7 +27,14 @@ fn event(revision: u64, key: &'static str) -> Event {
         return Event::Delete { key, revision, prev: None };
     }
     let value = Bytes::from(revision.to_string());
-    let kv = KeyValue { key, value, create_revision: Revision(5), mod_revision: revision, lease: None };
+    let kv = KeyValue {
+        key,
+        value,
+        create_revision: Revision(5),
+        mod_revision: revision,
+        lease: None,
+        stale: false,
+    };
     Event::Put { kv, prev: None }
 }
 

@@ -123,7 +123,14 @@ impl Model<'_> {
                 Op::Put { key, value, lease } => {
                     let create_revision = prev.as_ref().map_or(revision, |kv| kv.create_revision);
                     let (key, value) = (key.clone(), value.clone());
-                    let kv = KeyValue { key, value, create_revision, mod_revision: revision, lease: *lease };
+                    let kv = KeyValue {
+                        key,
+                        value,
+                        create_revision,
+                        mod_revision: revision,
+                        lease: *lease,
+                        stale: false,
+                    };
                     state.insert(kv.key.clone(), kv.clone());
                     events.push(Event::Put { kv, prev });
                 }
@@ -166,6 +173,7 @@ impl Model<'_> {
 fn forget_prev(event: &mut Event) {
     match event {
         Event::Put { prev, .. } | Event::Delete { prev, .. } => *prev = None,
+        Event::Unreadable(_) => {}
     }
 }
 

@@ -23,6 +23,7 @@ pub async fn a_key_reads_as_it_was_written(store: Store, _: Capabilities) {
         create_revision: created,
         mod_revision: written,
         lease: None,
+        stale: false,
     };
     let (kv, revision) = store.get(b"/a", None).await.unwrap();
     assert_eq!(kv, Some(expected));

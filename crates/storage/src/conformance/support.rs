@@ -84,5 +84,6 @@ pub(super) fn change(event: &Event) -> (String, Option<String>) {
     match event {
         Event::Put { kv, .. } => (text(&kv.key), Some(text(&kv.value))),
         Event::Delete { key, .. } => (text(key), None),
+        Event::Unreadable(value) => panic!("unreadable: {value:?}"),
     }
 }

@@ -93,6 +93,7 @@ pub async fn a_watch_carries_previous_values_when_asked(store: Store, _: Capabil
             let (revision, mut events) = changes(stream).await;
             let prev = match events.remove(0) {
                 Event::Put { prev, .. } | Event::Delete { prev, .. } => prev,
+                Event::Unreadable(value) => panic!("unreadable: {value:?}"),
             };
             seen.push((revision, prev.map(|kv| (kv.value, kv.create_revision, kv.mod_revision))));
         }

@@ -1,5 +1,6 @@
 //! A server that takes connections and never answers: nobody but its own clients waits for it.
 
+use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use http::Method;
@@ -7,7 +8,10 @@ use serde_json::json;
 use tokio::net::TcpListener;
 
 use super::extension_server::Setup;
-use super::{API_SERVICES, available, delete, extend, freshness, post, ready, register};
+use super::{
+    API_SERVICES, SERVICES, api_service, available, delete, extend, freshness, local_service, post, ready,
+    register,
+};
 use crate::support::{Launch, Server, eventually};
 
 /// Longer than any of this takes on a busy machine, shorter than any time limit of requests to other servers.
@@ -19,8 +23,8 @@ async fn soon(server: &Server, path: &str, headers: &[(&str, &str)]) {
     assert!(begun.elapsed() < SOON, "{path} took {:?}", begun.elapsed());
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_dead_server_delays_only_requests_for_its_own_group() {
+/// Takes connections and never answers.
+async fn hole() -> (SocketAddr, tokio::task::JoinHandle<()>) {
     let hole = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let address = hole.local_addr().expect("an address");
     let held = tokio::spawn(async move {
@@ -29,6 +33,36 @@ async fn a_dead_server_delays_only_requests_for_its_own_group() {
             held.push(stream);
         }
     });
+    (address, held)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn many_dead_servers_do_not_delay_one_that_answers() {
+    const DEAD: [&str; 12] = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"];
+    let (address, held) = hole().await;
+    let server = Launch::new().start().await;
+    ready(&server).await;
+    for name in DEAD {
+        post(&server, SERVICES, &local_service(name, address.port())).await;
+        let group = format!("{name}.example.com");
+        post(&server, API_SERVICES, &api_service(&group, "v1", name, address.port(), None)).await;
+    }
+    eventually("all are looked at", async || freshness(&server, "l.example.com").await == "Stale").await;
+    let begun = Instant::now();
+    let _boats = extend(&server, Setup::boats()).await;
+    assert!(begun.elapsed() < SOON, "it took {:?}", begun.elapsed());
+    let name = "apis/boats.example.com/v1";
+    eventually("its OpenAPI document", async || {
+        server.admin().get("/openapi/v3").await.gives(200)["paths"][name].is_object()
+    })
+    .await;
+    assert!(begun.elapsed() < 2 * SOON, "it took {:?}", begun.elapsed());
+    held.abort();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_dead_server_delays_only_requests_for_its_own_group() {
+    let (address, held) = hole().await;
     let launch = Launch::new().arg("--controllers=namespace");
     let mut server = launch.start().await;
     ready(&server).await;

@@ -7,6 +7,7 @@ mod hostile;
 mod kubectl;
 mod passing_on;
 mod registration;
+mod ways;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;

@@ -52,8 +52,7 @@ async fn exchange(port: u16, size: usize) {
 async fn connections_are_forwarded_over_either_protocol() {
     let options = Options { ports: [(80, echo().await)].into(), ..Options::default() };
     let cluster = Cluster::with(&[], options).await;
-    for websocket in ["true", "false"] {
-        let kubectl = cluster.kubectl.clone().with("KUBECTL_PORT_FORWARD_WEBSOCKETS", websocket);
+    for (_, kubectl) in cluster.kubectls(Some("KUBECTL_PORT_FORWARD_WEBSOCKETS")) {
         let (_forwarding, port) = forward(&kubectl).await;
         exchange(port, 5).await;
         exchange(port, 3_000_000).await;
@@ -63,10 +62,24 @@ async fn connections_are_forwarded_over_either_protocol() {
         }
     }
     let metrics = cluster.server.admin().get("/metrics").await.body;
-    assert!(
-        metrics.contains(r#"apiserver_stream_tunnel_requests_total{code="101"} 1"#),
-        "one was a WebSocket"
-    );
+    assert!(metrics.contains(r#"apiserver_stream_tunnel_requests_total{code="101"} "#), "WebSocket was used");
+}
+
+#[tokio::test]
+async fn a_forward_carries_a_thousand_connections_and_a_large_one() {
+    let options = Options { ports: [(80, echo().await)].into(), ..Options::default() };
+    let cluster = Cluster::with(&[], options).await;
+    for websocket in ["true", "false"] {
+        let kubectl = cluster.kubectl.clone().with("KUBECTL_PORT_FORWARD_WEBSOCKETS", websocket);
+        let (_forwarding, port) = forward(&kubectl).await;
+        for _ in 0..20 {
+            let fifty: Vec<_> = (0..50).map(|size| tokio::spawn(exchange(port, size * 100))).collect();
+            for one in fifty {
+                one.await.expect("one of a thousand");
+            }
+        }
+        exchange(port, 30_000_000).await;
+    }
 }
 
 #[tokio::test]

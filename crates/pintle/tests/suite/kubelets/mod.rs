@@ -5,16 +5,21 @@ mod hostile;
 mod kube_rs;
 mod logs;
 mod proxy;
+mod settings;
 mod streams;
+mod terminals;
+mod tokens;
 
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+use std::path::{Path, PathBuf};
 
 use http::Method;
 use pintle_kubelet_testing::{Kubelet, Options};
+use pintle_outbound::Kubeconfig;
 use pintle_outbound::testing::Authority;
 use serde_json::{Value, json};
 
-use crate::support::kubectl::Kubectl;
+use crate::support::kubectl::{Kubectl, program_path};
 use crate::support::shared::ready;
 use crate::support::{Launch, MASTER, Server};
 
@@ -33,12 +38,16 @@ impl Cluster {
         Cluster::with(flags, Options::default()).await
     }
 
-    /// The kubelet insists on the server's certificate, and the server on the kubelet's.
     async fn with(flags: &[&str], options: Options) -> Cluster {
+        Cluster::launched(Launch::new(), flags, options).await
+    }
+
+    /// The kubelet insists on the server's certificate, and the server on the kubelet's.
+    async fn launched(launch: Launch, flags: &[&str], options: Options) -> Cluster {
         let clients = Authority::new("clients of kubelets");
         let (certificate, key) = clients.issue(&["apiserver"], |_| {});
         let kubelet = Kubelet::start(Options { clients: Some(clients), ..options }).await;
-        let launch = Launch::new().tokens();
+        let launch = launch.tokens();
         let file = |name: &str, text: &str| {
             let path = launch.path(name);
             std::fs::write(&path, text).expect("a file");
@@ -56,6 +65,28 @@ impl Cluster {
         cluster.node("n", cluster.kubelet.address).await;
         cluster.pod("web", json!([{"name": "main", "image": "x"}])).await;
         cluster
+    }
+
+    /// Lets the kubelet take part: it runs the pods, and asks the server about tokens.
+    fn join(&mut self) {
+        let kubeconfig = Kubeconfig::load(&self.server.kubeconfig()).expect("a kubeconfig");
+        self.kubelet.join(&kubeconfig, "n");
+    }
+
+    /// Every kubectl that is there: the one of the tests, and those of other releases beside it. With `variable` they are there twice, since
+    /// it decides whether newer ones speak WebSocket; older ones speak SPDY.
+    fn kubectls(&self, variable: Option<&str>) -> Vec<(String, Kubectl)> {
+        let of = |path: PathBuf| {
+            let kubectl = self.kubectl.clone().program(&path);
+            let path = path.display().to_string();
+            match variable {
+                Some(variable) => ["true", "false"]
+                    .map(|value| (format!("{path} {value}"), kubectl.clone().with(variable, value)))
+                    .to_vec(),
+                None => vec![(path, kubectl)],
+            }
+        };
+        programs().into_iter().flat_map(of).collect()
     }
 
     async fn send(&self, method: Method, path: &str, kind: (&str, &str), body: &Value) -> Value {
@@ -88,8 +119,21 @@ impl Cluster {
     }
 }
 
+fn programs() -> Vec<PathBuf> {
+    let own = program_path();
+    let real = std::fs::canonicalize(&own).unwrap_or_else(|_| own.clone());
+    let beside = real.parent().map(Path::to_path_buf).unwrap_or_default();
+    let mut all = vec![own];
+    let entries = std::fs::read_dir(beside).into_iter().flatten().flatten();
+    all.extend(entries.map(|entry| entry.path()).filter(|path| {
+        path.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with("kubectl.1."))
+    }));
+    all.sort();
+    all
+}
+
 /// Returns an address of this machine that other machines could have, too: targets on loopback addresses are refused.
-fn own_address() -> SocketAddr {
+pub(crate) fn own_address() -> SocketAddr {
     let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).expect("a socket");
     // Nothing is sent: this only picks the route.
     socket.connect((Ipv4Addr::new(198, 51, 100, 1), 9)).expect("a route");

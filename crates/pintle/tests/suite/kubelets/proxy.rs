@@ -4,6 +4,8 @@ use http::Method;
 use pintle_kubelet_testing::{Kubelet, Options};
 use pintle_outbound::testing::{HttpsOptions, HttpsServer, Reply, Seen};
 use serde_json::json;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
 
 use super::{Cluster, JSON, MERGE, own_address};
 use crate::support::{ALICE, MASTER};
@@ -44,7 +46,8 @@ async fn a_pod_is_asked_in_the_client_s_words() {
     for method in [Method::GET, Method::POST, Method::PUT, Method::PATCH, Method::DELETE] {
         let body = if method == Method::GET { "" } else { "body" };
         let path = format!("{base}/a%20b/c?d=e%2Ff&g");
-        let answer = client.request(method.clone(), &path, &[("x-own", "1")], body).await;
+        let sent = [("x-own", "1"), ("x-remote-user", "admin"), ("x-remote-group", "system:masters")];
+        let answer = client.request(method.clone(), &path, &sent, body).await;
         assert_eq!((answer.code, answer.body), (200, format!("{method} /a%20b/c?d=e%2Ff&g {body}")));
     }
     let head = client.request(Method::HEAD, &format!("{base}/"), &[], "").await;
@@ -55,7 +58,9 @@ async fn a_pod_is_asked_in_the_client_s_words() {
     assert_eq!(seen[0].header("x-own"), "1");
     assert_eq!(seen[0].header("x-forwarded-uri"), format!("{base}/a%20b/c"));
     assert_eq!(seen[0].header("x-forwarded-for"), "127.0.0.1");
-    assert_eq!(seen[0].header("authorization"), "", "it is not the target's to know");
+    for name in ["authorization", "x-remote-user", "x-remote-group"] {
+        assert_eq!(seen[0].header(name), "", "it is not the target's to know");
+    }
     let go = client.get(&format!("{base}/go")).await;
     assert_eq!((go.code, go.header("location")), (302, format!("{base}/there?x=1").as_str()));
     let page = client.get(&format!("{base}/page")).await;
@@ -130,4 +135,24 @@ async fn a_node_is_asked_with_the_server_s_certificate() {
     let answer = client.get(&format!("/api/v1/nodes/https:n:{}/proxy/pods", other.address.port())).await;
     assert_eq!(answer.code, 200, "{}", answer.body);
     assert!(other.seen().iter().all(|seen| !seen.certified));
+}
+
+#[tokio::test]
+async fn kubectl_proxy_leads_to_pods() {
+    let cluster = Cluster::start(&[]).await;
+    let target = target().await;
+    place(&cluster, &target.address.ip().to_string()).await;
+    let base = format!("{PODS}/https:web:{}/proxy", target.address.port());
+    for (who, kubectl) in cluster.kubectls(None) {
+        let mut proxy = kubectl.follow("proxy --port=0");
+        let line = proxy.line().await;
+        let port: u16 = line.rsplit(':').next().and_then(|port| port.parse().ok()).expect("a port");
+        let mut stream = TcpStream::connect(("127.0.0.1", port)).await.expect("a connection");
+        let asked = format!("GET {base}/page HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+        stream.write_all(asked.as_bytes()).await.expect("room");
+        let mut page = String::new();
+        stream.read_to_string(&mut page).await.expect("text");
+        assert!(page.starts_with("HTTP/1.1 200 "), "{who}: {page}");
+        assert!(page.contains(&format!(r#"<a href="{base}/x">x</a>"#)), "{who}: {page}");
+    }
 }

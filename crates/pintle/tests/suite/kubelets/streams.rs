@@ -1,36 +1,15 @@
 //! `kubectl exec`, `attach`, `cp` and `run`, by every kubectl that is there: older ones speak SPDY, newer ones WebSocket.
 
-use std::path::{Path, PathBuf};
-
 use super::Cluster;
 use crate::support::eventually;
-use crate::support::kubectl::{Kubectl, program_path};
+use crate::support::kubectl::Kubectl;
 
-/// The kubectl of these tests, and those of other releases beside it.
-fn programs() -> Vec<PathBuf> {
-    let own = program_path();
-    let real = std::fs::canonicalize(&own).unwrap_or_else(|_| own.clone());
-    let beside = real.parent().map(Path::to_path_buf).unwrap_or_default();
-    let mut all = vec![own];
-    let entries = std::fs::read_dir(beside).into_iter().flatten().flatten();
-    all.extend(entries.map(|entry| entry.path()).filter(|path| {
-        path.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with("kubectl.1."))
-    }));
-    all.sort();
-    all
-}
+/// Megabytes of a file that is copied.
+const FILE: &str = "PINTLE_COPY_MEGABYTES";
 
 /// With either protocol, where a kubectl has both.
 fn all(cluster: &Cluster) -> Vec<(String, Kubectl)> {
-    let mut all = Vec::new();
-    for path in programs() {
-        for websocket in ["true", "false"] {
-            let kubectl =
-                cluster.kubectl.clone().program(&path).with("KUBECTL_REMOTE_COMMAND_WEBSOCKETS", websocket);
-            all.push((format!("{} {websocket}", path.display()), kubectl));
-        }
-    }
-    all
+    cluster.kubectls(Some("KUBECTL_REMOTE_COMMAND_WEBSOCKETS"))
 }
 
 #[tokio::test]
@@ -74,8 +53,9 @@ async fn files_are_copied_both_ways() {
     let cluster = Cluster::start(&[]).await;
     let dir = cluster.server.dir().join("files");
     std::fs::create_dir_all(dir.join("far")).expect("a folder");
+    let megabytes: u32 = std::env::var(FILE).ok().and_then(|number| number.parse().ok()).unwrap_or(12);
     let bytes: Vec<u8> =
-        (0..3_000_000_u32).flat_map(|n| n.wrapping_mul(2_654_435_761).to_le_bytes()).collect();
+        (0..megabytes * 250_000).flat_map(|n| n.wrapping_mul(2_654_435_761).to_le_bytes()).collect();
     let (near, far, back) = (dir.join("near"), dir.join("far/near"), dir.join("back"));
     std::fs::write(&near, &bytes).expect("a file");
     for (who, kubectl) in all(&cluster) {

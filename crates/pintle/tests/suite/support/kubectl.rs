@@ -6,6 +6,7 @@ use std::process::Stdio;
 use std::sync::OnceLock;
 use std::time::Duration;
 
+use pintle_kubelet_testing::Terminal;
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdout, Command};
@@ -118,6 +119,11 @@ impl Kubectl {
 
     fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(&self.program);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        self.prepared(command, args)
+    }
+
+    fn prepared(&self, mut command: Command, args: &[&str]) -> Command {
         command
             .env_clear()
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
@@ -127,11 +133,20 @@ impl Kubectl {
             .arg("--namespace")
             .arg(&self.namespace)
             .args(args)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
             .kill_on_drop(true);
         command
+    }
+
+    /// Starts a command on a terminal of its own.
+    pub(crate) fn on_a_terminal(&self, args: &[&str]) -> Screen {
+        let (terminal, far) = Terminal::open().expect("a terminal");
+        // In a session of its own, which is told of changes of the terminal's size.
+        let mut command = Command::new("setsid");
+        command.arg("--ctty").arg(&self.program);
+        let copy = || far.try_clone().expect("a copy");
+        command.stdin(copy()).stdout(copy()).stderr(copy());
+        let child = self.prepared(command, args).spawn().expect("kubectl should start");
+        Screen { terminal, child, seen: String::new() }
     }
 
     /// Runs a command with these arguments and this on its standard input.
@@ -194,6 +209,52 @@ impl Output {
     pub(crate) fn failed(self, what: &str) -> String {
         assert_eq!(self.code, Some(1), "kubectl {what}: {self:?}");
         self.stderr
+    }
+}
+
+/// A command on a terminal.
+pub(crate) struct Screen {
+    terminal: Terminal,
+    child: Child,
+    /// What was printed and not waited for yet.
+    seen: String,
+}
+
+impl Screen {
+    pub(crate) async fn types(&self, text: &str) {
+        self.terminal.write_all(text.as_bytes()).await.expect("a terminal");
+    }
+
+    pub(crate) fn resize(&self, columns: u16, rows: u16) {
+        self.terminal.resize(columns, rows).expect("a terminal");
+    }
+
+    /// Waits until this is printed.
+    pub(crate) async fn shows(&mut self, text: &str) {
+        let mut buffer = [0; 4096];
+        loop {
+            if let Some(place) = self.seen.find(text) {
+                self.seen.drain(..place + text.len());
+                return;
+            }
+            let read = timeout(PATIENCE, self.terminal.read(&mut buffer)).await;
+            let read = read.unwrap_or_else(|_| panic!("no {text:?} in {:?}", self.seen)).expect("a terminal");
+            assert!(read > 0, "the end in place of {text:?}: {:?}", self.seen);
+            self.seen.push_str(&String::from_utf8_lossy(&buffer[..read]));
+        }
+    }
+
+    /// Waits for the end; returns the exit code and what was printed before.
+    pub(crate) async fn ended(mut self) -> (Option<i32>, String) {
+        let mut buffer = [0; 4096];
+        let all = async {
+            while let Ok(read @ 1..) = self.terminal.read(&mut buffer).await {
+                self.seen.push_str(&String::from_utf8_lossy(&buffer[..read]));
+            }
+            self.child.wait().await.expect("its exit code").code()
+        };
+        let code = timeout(PATIENCE, all).await;
+        (code.unwrap_or_else(|_| panic!("no end after {:?}", self.seen)), self.seen)
     }
 }
 

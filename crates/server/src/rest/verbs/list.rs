@@ -79,7 +79,7 @@ pub(crate) async fn page(
         Objects::Stored { revision, token } => {
             let limit = if unlimited { 0 } else { options.limit };
             let found = stored::page(serving, selection, revision, &start, limit).await;
-            let found = found.map_err(|error| past_revision_error(&error, token.as_ref()))?;
+            let found = found.map_err(|error| past_revision_error(serving, &error, token.as_ref()))?;
             return finish(found.entries, revision, selection, found.token, found.remaining, serving);
         }
     };
@@ -145,17 +145,35 @@ pub(in crate::rest) fn finish(
 
 /// Lists the objects that cannot be read, for clients that may delete them.
 fn refuse_corrupt(serving: &StoredEndpoint, entries: &[Arc<Entry>]) -> Result<()> {
-    let corrupt = entries.iter().filter_map(|entry| Some((entry, entry.read().err()?)));
-    let mut causes: Vec<Cause> = corrupt
-        .take(MOST_CORRUPT + 1)
-        .map(|(entry, reason)| {
-            let (field, message) = serving.store.corrupt(entry.key(), entry.revision(), reason);
-            Cause { kind: Some(CauseType::UnexpectedServerResponse), message, field }
-        })
-        .collect();
-    if causes.is_empty() {
-        return Ok(());
+    let corrupt = entries.iter().filter_map(|entry| {
+        let reason = entry.read().err()?;
+        Some(serving.store.corrupt(entry.key(), entry.revision(), reason))
+    });
+    let mut corrupt = corrupt.peekable();
+    match corrupt.peek() {
+        Some(_) => Err(corrupt_objects(serving, corrupt)),
+        None => Ok(()),
     }
+}
+
+/// Returns the status of a list that could not be read. Values that cannot be decrypted are listed for clients that may delete
+/// them.
+pub(in crate::rest) fn read_error(serving: &StoredEndpoint, error: &Error) -> Box<Status> {
+    match error {
+        Error::Storage(pintle_storage::Error::Undecryptable(values))
+            if serving.store.allows_unsafe_deletion() =>
+        {
+            corrupt_objects(serving, values.iter().map(|value| serving.store.undecryptable(value)))
+        }
+        error => cache_error(error),
+    }
+}
+
+/// Returns the status that lists objects which cannot be read, by their keys and messages.
+fn corrupt_objects(serving: &StoredEndpoint, corrupt: impl Iterator<Item = (String, String)>) -> Box<Status> {
+    let kind = Some(CauseType::UnexpectedServerResponse);
+    let mut causes: Vec<Cause> =
+        corrupt.take(MOST_CORRUPT + 1).map(|(field, message)| Cause { kind, message, field }).collect();
     if let Some(more) = causes.get_mut(MOST_CORRUPT) {
         *more = Cause {
             kind: Some(CauseType::FieldValueTooMany),
@@ -175,14 +193,14 @@ fn refuse_corrupt(serving: &StoredEndpoint, entries: &[Arc<Entry>]) -> Result<()
     };
     let (code, reason) = (500, Reason::StoreReadError);
     let details = Some(details);
-    Err(Box::new(Status {
+    Box::new(Status {
         code,
         reason,
         other_reason: String::new(),
         message,
         details,
         metadata: Default::default(),
-    }))
+    })
 }
 
 /// The source of the objects of a list.
@@ -200,7 +218,7 @@ async fn objects(
     features: Features,
 ) -> Result<(Objects, String)> {
     let cache = serving.store.cache();
-    let failed = |error: Error| cache_error(&error);
+    let failed = |error: Error| read_error(serving, &error);
     if !options.continue_token.is_empty() {
         let token = Token::parse(&options.continue_token)?;
         if !options.resource_version.is_empty() && options.resource_version != "0" {
@@ -212,7 +230,7 @@ async fn objects(
         };
         let start = token.start.clone();
         let found = past_revision(serving, revision, features).await;
-        return match found.map_err(|error| past_revision_error(&error, Some(&token)))? {
+        return match found.map_err(|error| past_revision_error(serving, &error, Some(&token)))? {
             Some(snapshot) => Ok((Objects::Kept(snapshot), start)),
             None => Ok((Objects::Stored { revision, token: Some(token) }, start)),
         };
@@ -254,10 +272,10 @@ async fn past_revision(
 }
 
 /// The answer where a past revision could not be read, for a list that continues another one or begins.
-fn past_revision_error(error: &Error, token: Option<&Token>) -> Box<Status> {
+fn past_revision_error(serving: &StoredEndpoint, error: &Error, token: Option<&Token>) -> Box<Status> {
     match (error, token) {
         (Error::Storage(pintle_storage::Error::Compacted { .. }), Some(token)) => expired(token),
-        _ => cache_error(error),
+        _ => read_error(serving, error),
     }
 }
 

@@ -36,7 +36,7 @@ use pintle_meta::selector::field;
 use self::encode::Encoder;
 use self::start::{StartError, start};
 pub(in crate::rest) use self::stream::Stream;
-use self::stream::next_bookmark;
+use self::stream::{State, next_bookmark};
 use self::wake::WakeSources;
 use crate::lifecycle::WatchTermination;
 use crate::rest::call::Call;
@@ -89,6 +89,8 @@ pub(in crate::rest) async fn open(serving: &StoredEndpoint, call: &Call<'_>) -> 
         Err(StartError::AsResponse(status)) => return Err(status),
     };
     let (clock, removed) = (shared.clock.clone(), serving.removed.clone());
+    let is_initialized = state.as_ref().is_none_or(State::has_sent_initial);
+    let slot = call.request.slot.clone();
     Ok(Stream {
         encoder,
         start_error,
@@ -104,6 +106,8 @@ pub(in crate::rest) async fn open(serving: &StoredEndpoint, call: &Call<'_>) -> 
         batch_limit: BATCH,
         termination: shared.termination.as_ref().map(WatchTermination::enter),
         _long_running: shared.metrics.long_running(serving.labels(), "WATCH", scope),
+        slot: slot.filter(|_| !is_initialized),
+        _registration: call.request.watch.clone(),
     })
 }
 

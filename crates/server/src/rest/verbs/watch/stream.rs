@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use futures_core::Stream as Chunks;
 use pintle_cache::{Change, Cursor, Entry, Error, Follow, Next};
+use pintle_flow_control::WatchRegistration;
 use pintle_meta::Status;
 use pintle_runtime::{Clock, Random};
 
@@ -17,6 +18,7 @@ use super::encode::Encoder;
 use super::wake::WakeSources;
 use crate::lifecycle::{ActiveWatch, Signal};
 use crate::metrics::LongRunning;
+use crate::overload::Slot;
 use crate::rest::Result;
 use crate::rest::select::Selection;
 use crate::streams;
@@ -113,6 +115,9 @@ pub(in crate::rest) struct Stream {
     /// Set if watches have a grace period; gives each its own end.
     pub(super) termination: Option<ActiveWatch>,
     pub(super) _long_running: LongRunning,
+    /// The permission to execute, until the initial events are sent.
+    pub(super) slot: Option<Slot>,
+    pub(super) _registration: Option<Arc<WatchRegistration>>,
 }
 
 impl Stream {
@@ -150,7 +155,12 @@ impl Stream {
                 return Poll::Ready(None);
             }
             let Some(state) = &mut self.state else { return Poll::Ready(None) };
-            match state.poll_ready(&mut self.encoder, self.batch_limit, cx) {
+            let ready = state.poll_ready(&mut self.encoder, self.batch_limit, cx);
+            // Before its client sees them all, so that its next request finds the seats free.
+            if state.has_sent_initial() {
+                self.slot = None;
+            }
+            match ready {
                 Ok(Poll::Ready(Some(events))) => return Poll::Ready(Some(Ok(events))),
                 Ok(Poll::Ready(None)) => return Poll::Ready(None),
                 Ok(Poll::Pending) => {}
@@ -204,6 +214,11 @@ impl Chunks for Stream {
 }
 
 impl State {
+    /// Returns whether no object that existed at the start is still to be sent.
+    pub(super) fn has_sent_initial(&self) -> bool {
+        self.initial.as_slice().is_empty() && self.initial_events_end.is_none()
+    }
+
     /// Returns the events that were read already, or those of the next changes; none when the watch ends.
     fn poll_ready(
         &mut self,
