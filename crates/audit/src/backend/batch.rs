@@ -144,7 +144,7 @@ impl Shared {
         queue.told = Some(now);
         let count = std::mem::take(&mut queue.lost);
         drop(queue);
-        log_lost(PLUGIN, &why, count, &[event.clone()]);
+        log_lost(PLUGIN, &why, count, std::slice::from_ref(event));
     }
 
     fn has_room(&self, weight: usize) -> bool {

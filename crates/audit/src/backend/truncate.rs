@@ -72,7 +72,11 @@ impl Backend for Truncating {
         match self.fitting(event) {
             Some(event) => self.delegate.accept(&event),
             None => {
-                self.metrics.lost(PLUGIN, &"event is too large even after truncating", &[event.clone()]);
+                self.metrics.lost(
+                    PLUGIN,
+                    &"event is too large even after truncating",
+                    std::slice::from_ref(event),
+                );
                 true
             }
         }

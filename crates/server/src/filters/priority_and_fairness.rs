@@ -11,6 +11,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use http::header::RETRY_AFTER;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri};
+use pintle_audit::Layer;
 use pintle_auth::{PRIVILEGED_GROUP, User};
 use pintle_flow_control::{
     Classification, Describe, Digest, FlowControl, ListOptions, RequestDetails, WatchRegistration,
@@ -133,7 +134,11 @@ impl Filter for PriorityAndFairness {
         let classification = admission.classification;
         let ticket = match admission.ticket {
             Ok(ticket) if ticket.is_waiting() => {
+                let waiting = Stopwatch::start();
                 let is_let_in = !is_probe && ticket.wait(self.wait_limit(&request)).await;
+                if let Some(audit) = &request.audit {
+                    audit.took(Layer::QueueWait, waiting.elapsed());
+                }
                 is_let_in.then_some(ticket)
             }
             admitted => admitted.ok(),
