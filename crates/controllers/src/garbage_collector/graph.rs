@@ -434,14 +434,16 @@ impl Graph {
         }
     }
 
-    /// Takes in that all objects of some resources were put: others are gone.
+    /// Takes in that all objects of some resources were put. Whether others are gone is for the store to say: one that a reference named
+    /// after its resource was read, and that was [verified](Graph::verified) meanwhile, is there.
     pub(super) fn end_load(&mut self, resources: &[ResourceId], revision: u64) {
-        let is_gone = |node: &Node| {
+        let is_in_doubt = |node: &Node| {
             let is_unseen = node.existence == Existence::Present && !node.flags.is_seen;
             is_unseen && resources.contains(&node.resource)
         };
         for place in 0..self.nodes.end() {
-            if self.node(place).is_some_and(is_gone) {
+            if let Some(node) = self.node_mut(place).filter(|node| is_in_doubt(node)) {
+                node.existence = Existence::Unknown;
                 self.gone(place);
             }
         }

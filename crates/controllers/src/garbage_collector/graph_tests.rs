@@ -209,7 +209,7 @@ fn orphaning_goes_before_waiting() {
 }
 
 #[test]
-fn what_is_not_found_in_a_reload_is_gone() {
+fn the_store_is_asked_about_what_a_reload_does_not_find() {
     let mut graph = graph();
     for number in 0..3 {
         graph.put_pod(&format!("d{number}"), &object(number + 10, vec![owner("Node", "n", 1, false)]));
@@ -224,8 +224,34 @@ fn what_is_not_found_in_a_reload_is_gone() {
     assert_eq!(graph.asked(), [""; 0], "nothing is asked for while something may be missing");
     graph.loading = 0;
     graph.ask_all(None);
-    assert_eq!(graph.asked(), ["a/e", "n"]);
+    assert_eq!(graph.asked(), ["a/d1", "a/d2", "n"]);
+    for name in ["a/d1", "a/d2"] {
+        let number = if name == "a/d1" { 11 } else { 12 };
+        let id = graph.find_id(PODS, name, Uid::of(&uid(number))).expect("a node");
+        graph.begin_verification(id);
+        graph.verified_absent(id, false);
+    }
+    assert_eq!(graph.asked(), ["a/e"]);
     assert_eq!(graph.len(), 4, "d2 is forgotten, and d1 is remembered for its dependent");
+    graph.check();
+}
+
+/// An owner has no node when its own resource is read, since it has no owners itself; a dependent that is read after it names it, and a
+/// worker finds it in the store before everything is read.
+#[test]
+fn an_owner_that_is_verified_during_a_load_stays() {
+    let mut graph = graph();
+    graph.begin_load(&[PODS]);
+    graph.put_pod("owner", &object(1, vec![]));
+    graph.put_pod("d", &object(2, vec![owner("Pod", "owner", 1, false)]));
+    let id = graph.find_id(PODS, "a/owner", Uid::of(&uid(1))).expect("a node");
+    graph.begin_verification(id);
+    graph.verified(id);
+    graph.end_load(&[PODS], 7);
+    assert_ne!(graph.view(id).expect("a node").existence, Existence::Absent);
+    graph.begin_verification(id);
+    graph.verified(id);
+    assert_eq!(graph.view(id).expect("a node").existence, Existence::Present);
     graph.check();
 }
 

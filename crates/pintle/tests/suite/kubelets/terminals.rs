@@ -18,9 +18,11 @@ async fn a_shell_has_the_size_of_its_terminal_and_its_control_characters() {
         screen.resize(90, 40);
         screen.types("until stty size | grep '40 90'; do sleep 0.1; done\n").await;
         screen.shows("40 90\r\n").await;
-        screen.types("echo be''gun; sleep 1000\n").await;
+        screen.types("PS1='pro''mpt> '; echo be''gun; sleep 1000\n").await;
         screen.shows("begun\r\n").await;
         screen.types("\u{3}").await;
+        // A shell that is being interrupted drops what was typed meanwhile.
+        screen.shows("prompt> ").await;
         screen.types("echo interrupt''ed\n").await;
         screen.shows("interrupted\r\n").await;
         screen.types("exit 5\n").await;
