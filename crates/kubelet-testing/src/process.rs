@@ -36,7 +36,8 @@ pub(crate) fn start(what: &str, query: &Query) -> io::Result<Process> {
     let (terminal, far) = Terminal::open()?;
     // In a session of its own, whose terminal it is: Control-C and changes of the size are signals then.
     let mut command = Command::new("setsid");
-    command.arg("--ctty").arg(program).args(args);
+    // A kubelet that was started in the background ignores Control-C; its containers do not.
+    command.args(["--ctty", "env", "--default-signal"]).arg(program).args(args);
     command.stdin(far.try_clone()?).stdout(far.try_clone()?).stderr(far);
     Ok(Process { child: command.kill_on_drop(true).spawn()?, terminal: Some(terminal) })
 }

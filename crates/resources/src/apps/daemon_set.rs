@@ -37,7 +37,7 @@ pub(super) const DAEMON_SETS: Rules = Rules {
 
 pub(super) const DAEMON_SET_STATUS: Rules = Rules {
     // A field of the spec, although it is written as an annotation.
-    on_update: |_, _, set, old| set_template_generation(set, template_generation(old)),
+    on_update: |_, _, set, old| keep_template_generation(set, old),
     validate_update: |_, set| status(&set.field("status")),
     ..WORKLOADS.of_status()
 };
@@ -53,6 +53,12 @@ fn set_template_generation(set: &mut Value, generation: i64) {
         && let Some(metadata) = set.get_mut("metadata")
     {
         set_annotation(metadata, TEMPLATE_GENERATION, written);
+    }
+}
+
+fn keep_template_generation(set: &mut Value, old: &Value) {
+    if [&*set, old].into_iter().any(|set| set.annotation(TEMPLATE_GENERATION).is_some()) {
+        set_template_generation(set, template_generation(old));
     }
 }
 
