@@ -131,7 +131,7 @@ fn compare(wanted: &[Json], got: &[Json]) -> Outcome {
         match wanted.len() > got.len() {
             _ if rest == 0 => {}
             true if had_some || !got.is_empty() => {
-                *outcome.known.entry(Reason::AskedAgain).or_default() += rest
+                *outcome.known.entry(Reason::AskedAgain).or_default() += rest;
             }
             false if is_patch => *outcome.known.entry(Reason::LostByReference).or_default() += rest,
             is_missing => outcome.unknown.push(format!("{key}: {rest} missing: {is_missing}")),

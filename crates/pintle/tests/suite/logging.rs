@@ -46,9 +46,7 @@ async fn verbosity_decides_whether_requests_are_logged() {
 async fn flags_without_effect_are_named_once() {
     let server = Launch::new().args(&["--peer-advertise-port=10251"]).start().await;
     let log = server.stderr();
-    for flag in ["--peer-advertise-port"] {
-        assert_eq!(log.matches(&format!("{flag} has no effect")).count(), 1, "{log}");
-    }
+    assert_eq!(log.matches("--peer-advertise-port has no effect").count(), 1, "{log}");
     assert!(!log.contains("--data-dir has no effect") && !log.contains("--secure-port"), "{log}");
 }
 
