@@ -68,6 +68,10 @@ pub(crate) struct Arguments {
     pub(crate) reopen: Option<PathBuf>,
     /// For the bare server that others are compared with, likewise.
     pub(crate) floor: bool,
+    /// This program, which runs the greedy clients.
+    pub(crate) itself: PathBuf,
+    /// This process is the greedy clients of another one: the path that they ask for, of the first server.
+    pub(crate) greedy: Option<String>,
 }
 
 /// A program that was built together with this one, wherever that was.
@@ -97,6 +101,8 @@ impl Arguments {
             only: Vec::new(),
             reopen: None,
             floor: false,
+            itself: std::env::current_exe().unwrap_or_default(),
+            greedy: None,
         };
         let mut arguments = arguments.into_iter();
         while let Some(argument) = arguments.next() {
@@ -142,6 +148,7 @@ impl Arguments {
             "--audit" => self.audit = Some(value),
             "--reopen" => self.reopen = Some(value.into()),
             "--floor" => self.floor = value == "serve",
+            "--greedy" => self.greedy = Some(value),
             "--kubeconfig" => {
                 self.running.push(Running { kubeconfig: value.into(), ..Running::default() });
             }

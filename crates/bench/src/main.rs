@@ -65,6 +65,9 @@ fn run() -> anyhow::Result<()> {
     if arguments.floor {
         return runtime.block_on(server::floor::serve());
     }
+    if let Some(path) = &arguments.greedy {
+        return runtime.block_on(server::greedy::serve(&arguments.running, path));
+    }
     let directory = tempfile::tempdir_in(&arguments.directory)
         .with_context(|| format!("cannot write to {}", arguments.directory.display()))?;
     let (directory, time) = (directory.path(), arguments.time);

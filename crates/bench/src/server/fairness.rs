@@ -3,8 +3,6 @@
 //! Both users are impersonated, since administrators are exempt from every limit. A server of our own is measured again without
 //! priority and fairness.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::ensure;
@@ -12,16 +10,13 @@ use http::StatusCode;
 use tokio::task::JoinSet;
 
 use super::client::{Connection, Request};
+use super::greedy::{self, Greedy};
 use super::operations::push;
 use super::table::{Cell, Row};
 use super::target::Target;
 use crate::arguments::Arguments;
 
-const GREEDY: &str = "pintle-bench-greedy";
 const POLITE: &str = "pintle-bench-polite";
-/// Requests of the greedy user at a time, and the connections that they share.
-const GREEDY_CLIENTS: usize = 400;
-const GREEDY_CONNECTIONS: usize = 40;
 /// Objects of each of its LISTs.
 const PAGE: usize = 100;
 const POLITE_CLIENTS: usize = 4;
@@ -32,8 +27,9 @@ const SETTLE: Duration = Duration::from_secs(1);
 
 const BINDINGS: &str = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings";
 const BINDING: &str = "pintle-bench-viewers";
-/// The flag of a server without priority and fairness.
-const OFF: &str = "--enable-priority-and-fairness=false";
+/// The flags of a server without priority and fairness, and of one whose seats are for a machine of two cores.
+const OFF: &[&str] = &["--enable-priority-and-fairness=false"];
+const FEW_SEATS: &[&str] = &["--max-requests-inflight=20", "--max-mutating-requests-inflight=10"];
 
 /// The delays of a round.
 struct Delays {
@@ -46,27 +42,29 @@ struct Delays {
 }
 
 pub(crate) async fn measure(targets: &mut [Target], arguments: &Arguments) -> anyhow::Result<Vec<Row>> {
+    let states = [("", &[][..]), (", 30 seats", FEW_SEATS), (", without flow control", OFF)];
     let none = || vec![Cell::NotThere; targets.len()];
-    let mut on = [none(), none(), none(), none()];
-    let mut off = [none(), none(), none(), none()];
+    let mut cells = states.map(|_| [none(), none(), none(), none()]);
     for (number, target) in targets.iter_mut().enumerate() {
         if target.objects.is_none() || !permit(target).await? {
             continue;
         }
-        for _ in 0..arguments.rounds {
-            note(&mut on, number, &round(target).await?);
-        }
-        if target.restart_with(&[OFF]).await? {
-            for _ in 0..arguments.rounds {
-                note(&mut off, number, &round(target).await?);
+        for ((_, flags), cells) in states.iter().zip(&mut cells) {
+            // Another's server is measured as it is.
+            if !flags.is_empty() && !target.restart_with(flags).await? {
+                continue;
             }
-            target.restart().await?;
+            for _ in 0..arguments.rounds {
+                note(cells, number, &round(target, arguments).await?);
+            }
         }
+        target.restart().await?;
         target.connection().clone().ask(Request::delete(format!("{BINDINGS}/{BINDING}"))).await?;
     }
-    let what = format!("{GREEDY_CLIENTS} greedy clients of a user, {POLITE_CLIENTS} polite ones of another");
+    let what =
+        format!("{} greedy clients of a user, {POLITE_CLIENTS} polite ones of another", greedy::CLIENTS);
     let mut rows = Vec::new();
-    for (state, [unloaded, loaded, refused, greedy]) in [("", on), (", without flow control", off)] {
+    for ((state, _), [unloaded, loaded, refused, greedy]) in states.into_iter().zip(cells) {
         rows.push(Row::new(format!("{what}{state}: GET before the greedy come, p99"), "ms").of(unloaded));
         rows.push(Row::new(format!("{what}{state}: GET beside them, p99"), "ms").of(loaded));
         rows.push(Row::new(format!("{what}{state}: GET refused"), "%").of(refused));
@@ -88,14 +86,14 @@ async fn permit(target: &Target) -> anyhow::Result<bool> {
         |name: &str| format!(r#"{{"kind":"User","name":"{name}","apiGroup":"rbac.authorization.k8s.io"}}"#);
     let body = format!(
         r#"{{"kind":"ClusterRoleBinding","apiVersion":"rbac.authorization.k8s.io/v1","metadata":{{"name":"{BINDING}"}},"roleRef":{{"kind":"ClusterRole","name":"view","apiGroup":"rbac.authorization.k8s.io"}},"subjects":[{},{}]}}"#,
-        subject(GREEDY),
+        subject(greedy::USER),
         subject(POLITE)
     );
     let answer = target.connection().clone().ask(Request::post(BINDINGS, body)).await?;
     Ok(answer.status.is_success() || answer.status == StatusCode::CONFLICT)
 }
 
-async fn round(target: &Target) -> anyhow::Result<Delays> {
+async fn round(target: &Target, arguments: &Arguments) -> anyhow::Result<Delays> {
     let Some(objects) = &target.objects else { anyhow::bail!("the server has no resources") };
     let pods = objects.path("pods");
     let page = format!("{pods}?limit={PAGE}");
@@ -104,32 +102,12 @@ async fn round(target: &Target) -> anyhow::Result<Delays> {
         polite.push(target.client.connect().await?);
     }
     let (mut unloaded, _) = ask_politely(&polite, &page).await?;
-    let (stopping, answered) =
-        (Arc::new(AtomicBool::new(false)), Arc::new(std::sync::atomic::AtomicUsize::new(0)));
-    let mut greedy = JoinSet::new();
-    for _ in 0..GREEDY_CONNECTIONS {
-        let connection = target.client.connect().await?;
-        for _ in 0..GREEDY_CLIENTS / GREEDY_CONNECTIONS {
-            let (connection, page, stopping, answered) =
-                (connection.clone(), page.clone(), stopping.clone(), answered.clone());
-            greedy.spawn(async move {
-                while !stopping.load(Ordering::Relaxed) {
-                    let answer = connection.ask(Request::get(page.clone()).acting_as(GREEDY)).await;
-                    let is_answered = answer.is_ok_and(|answer| answer.status.is_success());
-                    answered.fetch_add(usize::from(is_answered), Ordering::Relaxed);
-                }
-            });
-        }
-    }
+    let mut greedy = Greedy::start(&arguments.itself, &target.kubeconfig, &page)?;
     tokio::time::sleep(SETTLE).await;
-    let before = answered.load(Ordering::Relaxed);
-    let start = Instant::now();
+    let (before, start) = (greedy.answered()?, Instant::now());
     let (mut loaded, refused) = ask_politely(&polite, &page).await?;
-    let rate = (answered.load(Ordering::Relaxed) - before) as f64 / start.elapsed().as_secs_f64();
-    stopping.store(true, Ordering::Relaxed);
-    while let Some(client) = greedy.join_next().await {
-        client?;
-    }
+    let rate = (greedy.answered()? - before) as f64 / start.elapsed().as_secs_f64();
+    drop(greedy);
     let asked = (loaded.len() + refused).max(1);
     Ok(Delays {
         unloaded: p99(&mut unloaded),

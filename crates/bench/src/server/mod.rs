@@ -9,6 +9,7 @@ mod connections;
 pub(crate) mod definitions;
 mod fairness;
 pub(crate) mod floor;
+pub(crate) mod greedy;
 mod kubeconfig;
 mod load;
 mod objects;

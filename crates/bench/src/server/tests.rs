@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
@@ -232,14 +233,20 @@ async fn every_operation_is_measured_in_every_round() {
 async fn loads_are_measured_with_and_without_stalled_watchers() {
     let folder = tempfile::tempdir().unwrap();
     serve(folder.path(), true).await;
-    let (_, rows) =
-        rows(&arguments(folder.path(), &format!("{SMALL} --rounds 1 --pods 40 --only load"))).await.unwrap();
+    let mut arguments = arguments(folder.path(), &format!("{SMALL} --rounds 1 --pods 40 --only load"));
+    // The test is not the program that could be the greedy clients.
+    arguments.itself = folder.path().join("greedy");
+    std::fs::write(&arguments.itself, "#!/bin/sh\nn=0\nwhile read line; do n=$((n+50)); echo $n; done\n")
+        .unwrap();
+    std::fs::set_permissions(&arguments.itself, std::fs::Permissions::from_mode(0o700)).unwrap();
+    let (_, rows) = rows(&arguments).await.unwrap();
     for label in [
         "32 clients LIST 40 pods at once: peak over before any LIST",
         "20 watchers, 0 stalled: delay of an event, p99",
         "20 watchers, 10 stalled: delay of an event, p50",
         "20 watchers, 10 stalled: memory after",
         "400 greedy clients of a user, 4 polite ones of another: GET beside them, p99",
+        "400 greedy clients of a user, 4 polite ones of another: LISTs of the greedy",
     ] {
         let Some(Cell::Rounds(figures)) = rows.get(label) else { panic!("no {label} in {rows:?}") };
         assert!(figures[0] > 0.0, "{label}: {figures:?}");
