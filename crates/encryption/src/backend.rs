@@ -257,7 +257,7 @@ impl Backend for EncryptedBackend {
             let mut values: Vec<&mut KeyValue> = result.read.iter_mut().flatten().collect();
             operation.open_all(&mut values).await?;
         }
-        // Those that were handed in, as later reads return them. A store does not change them.
+        // The values that were handed in, as later reads return them. A store does not change them.
         result.written = Vec::new();
         Ok(result)
     }

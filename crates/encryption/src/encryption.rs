@@ -22,7 +22,7 @@ const HEALTH_INTERVAL: Duration = Duration::from_millis(100);
 /// The name of the check of all plugins together.
 const ALL_PLUGINS: &str = "kms-providers";
 
-/// What a server encrypts, and how. One value for all of its stores.
+/// The encryption of a server: which resources, and by which providers. One value for all of its stores.
 pub struct Encryption {
     active: RwLock<Arc<Active>>,
     pub(crate) metrics: Metrics,

@@ -80,7 +80,7 @@ impl Source {
     }
 }
 
-/// What is collected on the way through the entries.
+/// The findings of a pass through the entries.
 struct Loading<'a> {
     setup: &'a Setup,
     probes: Vec<Arc<dyn Probe>>,
@@ -88,7 +88,7 @@ struct Loading<'a> {
     uses_v2: bool,
     /// The time that all plugins together may take to answer one after the other.
     timeouts: Duration,
-    /// Those that ask plugins for their status.
+    /// The tasks that ask plugins for their status.
     tasks: Tasks,
 }
 

@@ -11,7 +11,7 @@ use support::{IDENTITY, Kms, Loaded, config_of, fresh_key, keys, kms, load, memo
 
 /// A store that encrypts every key, whatever it is called.
 fn everything_in(store: &Arc<dyn Backend>, loaded: &Loaded) -> Arc<dyn Backend> {
-    // What comes before the first slash: nothing, in all keys of the cases.
+    // The part before the first slash is empty in all keys of the cases.
     let builtin = [(String::new(), GroupResource::new("", "secrets"))];
     let resources = Arc::new(StoredResources::new("", builtin));
     Arc::new(EncryptedBackend::new(store.clone(), loaded.encryption.clone(), resources))

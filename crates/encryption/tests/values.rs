@@ -235,7 +235,7 @@ async fn a_watch_goes_on_after_a_value_that_cannot_be_read() {
         other => panic!("{other:?}"),
     };
     assert_eq!(&*prev(&events[2]), b"one");
-    // What it was cannot be shown.
+    // The plain text cannot be shown.
     assert!(matches!(&events[3], Event::Unreadable(_)), "{:?}", events[3]);
 }
 

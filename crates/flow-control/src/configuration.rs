@@ -23,7 +23,7 @@ pub(crate) struct Configuration {
     pub(crate) waiting: usize,
 }
 
-/// What a configuration is made of.
+/// The specs that a configuration is made of.
 pub(crate) struct Ingredients<'a> {
     pub(crate) levels: &'a [LevelSpec],
     pub(crate) schemas: &'a [SchemaSpec],

@@ -28,7 +28,7 @@ use crate::{
 /// How often seats are moved between levels.
 const ADJUSTMENT: Duration = Duration::from_secs(10);
 
-/// What flow control is made of.
+/// The settings and surroundings of flow control.
 pub struct Config {
     /// Requests that the server executes at once.
     pub seats: usize,

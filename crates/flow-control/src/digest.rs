@@ -2,7 +2,7 @@
 
 use pintle_auth::User;
 
-/// What flow schemas match a request by.
+/// The attributes by which flow schemas match a request.
 #[derive(Clone, Copy, Debug)]
 pub struct Digest<'a> {
     pub user: &'a User,

@@ -7,7 +7,7 @@ use pintle_metrics::{Sample, TimedRatio};
 pub(crate) const BUCKETS: &[f64] =
     &[0.0, 0.001, 0.01, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1.0];
 
-/// What a request does, for the metrics of the whole server.
+/// The phase of a request, for the metrics of the whole server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     Waiting,

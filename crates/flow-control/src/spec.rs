@@ -48,7 +48,7 @@ pub struct SchemaSpec {
     pub(crate) rules: Vec<Rule>,
 }
 
-/// What divides the requests of a flow schema into flows.
+/// The attribute that divides the requests of a flow schema into flows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Distinguisher {
     ByUser,

@@ -53,7 +53,7 @@ async fn recorded_requests_leave_the_reference_s_events() {
     let outcome = compare(&events(&wanted), &events(&got));
     assert!(outcome.same > 3500, "only {} events are the same", outcome.same);
     let count = |reason| outcome.known.get(&reason).copied().unwrap_or(0);
-    // What has a reason is bounded too: a reason must not grow into an excuse.
+    // Differences with a reason are bounded too: a reason must not grow into an excuse.
     assert!(
         count(Reason::Port) + count(Reason::Revision) + count(Reason::GeneratedName) <= 8,
         "{:?}",

@@ -1,4 +1,4 @@
-//! What a request tells its audit: who sent it and from where, the object that was sent, and the answer.
+//! The facts of a request that its audit records: who sent it and from where, the object that was sent, and the answer.
 
 use std::sync::Arc;
 

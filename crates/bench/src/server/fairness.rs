@@ -1,4 +1,4 @@
-//! What a user that takes all it can get leaves to another one: the delays of polite clients beside hundreds of greedy ones.
+//! Fairness between users: the delays of polite clients of one user beside hundreds of greedy ones of another.
 //!
 //! Both users are impersonated, since administrators are exempt from every limit. A server of our own is measured again without
 //! priority and fairness.

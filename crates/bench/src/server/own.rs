@@ -68,7 +68,7 @@ fn flags_of(data: &Path) -> Vec<String> {
             format!("--audit-policy-file={}", policy.display()),
             format!("--audit-log-path={}", data.join("audit.log").display()),
             "--audit-log-mode=batch".to_owned(),
-            // What does not fit is not measured.
+            // An event that does not fit would not be measured.
             "--audit-log-batch-buffer-size=1000000".to_owned(),
         ]);
     }

@@ -90,7 +90,7 @@ impl StoredConfiguration {
     }
 }
 
-/// What flow control of a control plane is made of.
+/// The parts that flow control of a control plane needs.
 pub(crate) struct Parts<'a> {
     /// Requests that are executed at once.
     pub(crate) seats: usize,

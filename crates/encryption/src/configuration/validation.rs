@@ -16,7 +16,7 @@ use crate::resources::GroupResource;
 const AES_KEY_SIZES: &[usize] = &[16, 24, 32];
 const SECRETBOX_KEY_SIZES: &[usize] = &[32];
 
-/// What is shown of a key.
+/// The text that messages show in place of a key.
 const REDACTED: &str = "REDACTED";
 
 /// As Go reads base64: bits after the end are not looked at.

@@ -1,6 +1,6 @@
 //! Data keys that a plugin has decrypted, by what they are encrypted as.
 //!
-//! What is found is always right: for the same encrypted key, the key is the same. Both limits only bound memory.
+//! A key that is found is always right: for the same encrypted key, the key is the same. Both limits only bound memory.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -24,7 +24,7 @@ pub(crate) struct Entry {
     previous: Key,
     next: Key,
     pub(crate) estimate: WorkEstimate,
-    /// What its queue pays when the request goes on: all of its work, or the initial part if the rest is paid.
+    /// The work that its queue pays when the request goes on: all of its work, or the initial part if the rest is paid.
     pub(crate) work: SeatSeconds,
     /// Virtual time of its arrival in the queue.
     pub(crate) arrival_r: SeatSeconds,

@@ -29,7 +29,7 @@ pub(crate) use entries::{Entry, Key, NONE, NewRequest};
 pub(crate) use observed::{DEMAND, REQUESTS, SEATS, Samples};
 pub(crate) use queue_set::{Finished, Limits, QueueSet, Started};
 
-/// What a request does.
+/// The state of a request in its queue set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
     /// Waits for its first seats.

@@ -1,4 +1,4 @@
-//! What a priority level measures of itself: its demand for seats, and the use of its limits over time.
+//! Measurements of a priority level: its demand for seats, and the use of its limits over time.
 
 use pintle_metrics::{Sample, TimedRatio};
 

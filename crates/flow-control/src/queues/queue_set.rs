@@ -92,7 +92,7 @@ pub(crate) struct QueueSet {
     pub(crate) executing: usize,
     suspended: usize,
     pub(crate) seats_in_use: usize,
-    /// Those of them that queues share.
+    /// The part of them that queues share.
     queued_seats_in_use: usize,
     seats_waiting: usize,
     lingering: BinaryHeap<Reverse<Lingering>>,

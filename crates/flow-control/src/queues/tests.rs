@@ -91,7 +91,7 @@ struct Known {
     is_suspended: bool,
 }
 
-/// What must hold after every operation.
+/// The invariants that hold after every operation.
 fn check(fixture: &mut Fixture, known: &[Known], lingering: &[(u64, usize)], limit: usize, length: usize) {
     let now = fixture.now;
     let executing: Vec<&Known> =
@@ -171,7 +171,7 @@ fn random_histories_lose_no_seat_and_starve_no_request() {
                     limit = random.random_range(1..9);
                     let limits = Limits { seats: limit, denominator: limit };
                     fixture.set.configure(response, limits, fixture.now);
-                    // Those that execute beyond a lower limit go on.
+                    // Requests that execute beyond a lower limit go on.
                     limit = limit.max(fixture.set.seats_in_use);
                     let limits = Limits { seats: limit, denominator: limit };
                     fixture.set.configure(response, limits, fixture.now);

@@ -198,7 +198,7 @@ async fn values_that_cannot_be_decrypted_are_refused_and_may_be_deleted_unsafely
     patched.is_status(500, "InternalError", &format!("{internal}{why}"));
     let delete = client.request(Method::DELETE, &path, &[], "").await;
     delete.is_status(500, "InternalError", &format!("{internal}{why}"));
-    // Others are not affected, also of the same resource.
+    // Other objects are not affected, also of the same resource.
     create(&client, SECRETS, &secret("b")).await;
     assert!(is_plain(&client.get(&format!("{SECRETS}/b")).await.gives(200)));
     client.get("/api/v1/namespaces/default/configmaps").await.code_is(200);
@@ -255,7 +255,7 @@ async fn rotate(servers: &[(&Server, &Launch)]) {
     let two = &[("two", 2)];
     for (step, keys) in [&[("one", 1), ("two", 2)][..], &[("two", 2), ("one", 1)], two].iter().enumerate() {
         if step == 2 {
-            // What the first key wrote is written again by updates that change nothing.
+            // Values of the first key are written again by updates that change nothing.
             let client = servers[0].0.admin();
             for item in client.get(SECRETS).await.gives(200)["items"].as_array().expect("items") {
                 let name = item["metadata"]["name"].as_str().expect("a name");

@@ -100,7 +100,7 @@ async fn a_busy_level_without_queues_refuses_as_the_reference_does() {
     let rejected = "apiserver_flowcontrol_rejected_requests_total{flow_schema=\"narrow\",priority_level=\"narrow\",\
                     reason=\"concurrency-limit\"}";
     assert_eq!(figure(&server, rejected).await.as_deref(), Some("1"));
-    // Others do not notice: neither administrators nor probes.
+    // Requests of other levels do not notice: neither administrators nor probes.
     admin.get(&format!("{MAPS}/large-1")).await.gives(200);
     server.client().get("/livez").await.is(200, "ok");
     let dump = |name: &str| format!("/debug/api_priority_and_fairness/{name}");

@@ -47,7 +47,7 @@ impl Subresource for TokenReview {
         }
         admission.create(&object).await?;
         let audiences = if spec.audiences.is_empty() { &*self.audiences } else { &spec.audiences };
-        // What the client sent of a status stays where no user is found.
+        // The client's part of a status stays where no user is found.
         let mut status: serde_json::Map<String, serde_json::Value> = part(&object, "status")?;
         let answer = match self.ask(&spec.token, audiences).await {
             Ok(Some(Identity { user, audiences: found, .. })) => {

@@ -216,7 +216,7 @@ impl Output {
 pub(crate) struct Screen {
     terminal: Terminal,
     child: Child,
-    /// What was printed and not waited for yet.
+    /// The output that was not waited for yet.
     seen: String,
 }
 
